@@ -1,0 +1,99 @@
+/** Every bound of the system, with the relations between them that must hold. */
+import { assert } from "./assert.ts";
+
+const KIB = 1024;
+
+// Where tasks live.
+export const PARTITIONS = 4096;
+
+// What a tenant may ask for.
+export const NAME_LENGTH_MAX = 200;
+export const DESCRIPTION_LENGTH_MAX = 2_000;
+export const TAGS_MAX = 20;
+export const TAG_LENGTH_MAX = 64;
+export const URL_BYTES_MAX = 4 * KIB;
+export const HEADERS_MAX = 50;
+export const HEADER_BYTES_MAX = 8 * KIB;
+export const BODY_BYTES_MAX = 256 * KIB;
+export const TIMEOUT_MS_MIN = 1_000;
+export const TIMEOUT_MS_MAX = 900_000;
+export const TIMEOUT_MS_DEFAULT = 30_000;
+export const ATTEMPTS_MAX = 20;
+export const RETRY_DELAY_MS_MAX = 7 * 86_400_000;
+export const PAGE_LIMIT_MAX = 200;
+export const PAGE_LIMIT_DEFAULT = 50;
+export const PAGE_BYTES_MAX = 4 * KIB * KIB;
+export const UPCOMING_COUNT_MAX = 100;
+
+// Materialise (scheduler).
+export const HORIZON_MS = 30_000;
+export const MATERIALIZE_JOBS_MAX = 1_000;
+export const MATERIALIZE_CATCH_UP_JOBS_MAX = 200;
+export const MATERIALIZE_PER_TASK_MAX = 60;
+/** A run is missed, and its task's catch-up policy applies, when its time is this long past. */
+export const MISSED_AFTER_MS = 60_000;
+export const SKIPPED_ROWS_MAX = 100;
+/** Occurrences that one task may step over in one tick; a longer outage takes several ticks. */
+export const SKIP_STEPS_MAX = 2_000;
+/** A job made is frozen this long before its time: an edit no longer removes it. */
+export const FROZEN_MS = 30_000;
+
+// Claim, fire, record (executor).
+export const CLAIM_JOBS_MAX = 500;
+export const CLAIM_DEADLINE_MS = 1_000;
+export const CLAIM_AHEAD_MS = 1_000;
+export const HELD_JOBS_MIN = 100;
+export const HELD_RATE_SECONDS = 4;
+export const HELD_JOBS_MAX = 50_000;
+export const VERSION_CACHE_BYTES_MAX = 64 * KIB * KIB;
+export const POLL_PERIOD_MS = 200;
+export const POLL_PERIOD_MS_MAX = 2_000;
+export const FLOOR_SLACK_MS = 5_000;
+export const RESULTS_GROUP_MAX = 1_000;
+export const RESULTS_WAITING_MAX = 20_000;
+export const ATTEMPT_RECORDS_MAX = 30;
+export const SUCCESS_BODY_BYTES_KEPT = 128;
+export const FAILURE_BODY_BYTES_KEPT = 1 * KIB;
+
+// Leases and fences.
+export const WORKER_LEASE_MS = 6_000;
+export const RENEW_PERIOD_MS = 2_000;
+export const RENEW_RETRY_MS = 200;
+/** Nothing starts later than this after the last good renewal and the last good poll were sent. */
+export const START_WINDOW_MS = 5_000;
+export const BACKSTOP_SLACK_MS = 30_000;
+/** A call starts only when it would end this long before its job's backstop. */
+export const BACKSTOP_GUARD_MS = 2_000;
+export const LOST_MAX = 5;
+export const REVOCATION_WINDOW_MS = 30_000;
+
+// Shutdown.
+export const DRAIN_CALLS_MS = 100_000;
+export const DRAIN_TOTAL_MS = 110_000;
+
+// Retention.
+export const ARCHIVE_SUCCEEDED_AFTER_MS = 3_600_000;
+export const ARCHIVE_ENDED_AFTER_MS = 14 * 86_400_000;
+
+assert(
+  START_WINDOW_MS < WORKER_LEASE_MS,
+  "a worker stops starting calls before others may take its jobs",
+);
+assert(RENEW_PERIOD_MS * 2 < START_WINDOW_MS, "one lost renewal stops nothing");
+assert(POLL_PERIOD_MS_MAX < START_WINDOW_MS, "a quiet executor's poll keeps its start window open");
+assert(
+  POLL_PERIOD_MS_MAX + CLAIM_AHEAD_MS < REVOCATION_WINDOW_MS,
+  "every executor polls while a revocation is young",
+);
+assert(BACKSTOP_GUARD_MS < BACKSTOP_SLACK_MS, "a call that starts ends before its backstop");
+assert(
+  MATERIALIZE_CATCH_UP_JOBS_MAX < MATERIALIZE_JOBS_MAX,
+  "catch-up leaves room for what is due now",
+);
+assert(FROZEN_MS >= HORIZON_MS, "what the usual horizon makes is not unmade by every edit");
+assert(
+  DRAIN_CALLS_MS < DRAIN_TOTAL_MS && DRAIN_TOTAL_MS < 120_000,
+  "drain ends inside the stop timeout",
+);
+assert(RESULTS_GROUP_MAX <= RESULTS_WAITING_MAX, "a group fits what may wait");
+assert(CLAIM_JOBS_MAX <= HELD_JOBS_MAX, "a claim fits into memory");

@@ -1,0 +1,82 @@
+/** A task: what a tenant asked for. Its request, timeout and retry policy live in immutable versions. */
+import type { TaskId, TenantId } from "./ids.ts";
+import type { Priority } from "./queue.ts";
+import type { RetryPolicy } from "./retry-policy.ts";
+import type { Schedule } from "./schedule.ts";
+
+export const TASK_STATUSES = ["active", "paused", "completed", "deleted"] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+
+/** What happens to runs missed by more than MISSED_AFTER_MS: make all, the latest only, or none. */
+export const CATCH_UPS = ["all", "latest", "none"] as const;
+export type CatchUp = (typeof CATCH_UPS)[number];
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Text body, kept byte for byte; at most one of `body` and `bodyBase64` is set. */
+  readonly body: string | null;
+  readonly bodyBase64: string | null;
+}
+
+/** Immutable; what a job is bound to, so that an edit never changes a job that exists. */
+export interface TaskVersion {
+  readonly taskId: TaskId;
+  readonly requestVersion: number;
+  readonly request: HttpRequest;
+  readonly timeoutMs: number;
+  readonly retry: RetryPolicy;
+}
+
+export interface Task {
+  readonly id: TaskId;
+  readonly tenantId: TenantId;
+  readonly name: string;
+  readonly description: string | null;
+  readonly tags: readonly string[];
+  readonly status: TaskStatus;
+  readonly schedule: Schedule;
+  readonly priority: Priority;
+  readonly catchUp: CatchUp;
+  /** Inclusive; null for no bound. */
+  readonly startAtMs: number | null;
+  /** Exclusive; null for no bound. */
+  readonly endAtMs: number | null;
+  readonly nextRunAtMs: number | null;
+  /** The latest occurrence that has a row; the next run is the first after it. */
+  readonly madeUntilMs: number | null;
+  /** The ETag: grows with every edit, pause and resume, not by the scheduler. */
+  readonly version: number;
+  /** The newest row in task_versions: what new jobs get. */
+  readonly requestVersion: number;
+  /** Copied from that version, so that making jobs reads one row per task. */
+  readonly timeoutMs: number;
+  readonly maxAttempts: number;
+  /** Why its schedule cannot go on. */
+  readonly error: string | null;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** What making a task's jobs reads of it: the scheduler's tick fetches no more. */
+export type DueTask = Pick<
+  Task,
+  | "id"
+  | "tenantId"
+  | "schedule"
+  | "priority"
+  | "catchUp"
+  | "startAtMs"
+  | "endAtMs"
+  | "nextRunAtMs"
+  | "requestVersion"
+  | "timeoutMs"
+  | "maxAttempts"
+>;
+
+/** A task with the version that new jobs get. */
+export interface TaskWithVersion {
+  readonly task: Task;
+  readonly version: TaskVersion;
+}

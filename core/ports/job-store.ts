@@ -1,0 +1,159 @@
+import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
+import type {
+  AttemptRecord,
+  Job,
+  JobStatus,
+  Payload,
+  Retention,
+  Trigger,
+} from "#core/domain/job.ts";
+
+/** What an idle poll asks, answered by one statement. */
+export interface PollRequest {
+  readonly workerId: WorkerId;
+  /** Queues to look at, each with the `dueAt` below which nothing pending can be; null looks at the whole range. */
+  readonly queues: readonly { readonly queue: number; readonly floorMs: number | null }[];
+  /** Revocations younger than this are counted. */
+  readonly revocationsWithinMs: number;
+}
+
+export interface Poll {
+  /** The database's now, at the start of the statement. */
+  readonly nowMs: number;
+  /** The earliest pending `dueAt` of each queue asked that has one. */
+  readonly heads: ReadonlyMap<number, number>;
+  readonly revocations: number;
+  /** Executors with a live lease, and how many of them have a smaller id than the asker. */
+  readonly liveWorkers: number;
+  readonly rank: number;
+}
+
+export interface ClaimRequest {
+  readonly workerId: WorkerId;
+  /** Pending jobs are taken branch by branch, in this order, each by `dueAt`, until `limit` altogether. */
+  readonly branches: readonly {
+    readonly queue: number;
+    readonly limit: number;
+    readonly floorMs: number | null;
+  }[];
+  /** Jobs due up to the database's now plus this. */
+  readonly aheadMs: number;
+  readonly limit: number;
+}
+
+/** A job in an executor's hands. */
+export interface ClaimedJob {
+  readonly id: JobId;
+  readonly taskId: TaskId;
+  readonly tenantId: TenantId;
+  readonly taskVersion: number;
+  readonly trigger: Trigger;
+  readonly queue: number;
+  readonly scheduledAtMs: number;
+  readonly runAtMs: number;
+  /** The backstop: the call must have ended before it. */
+  readonly dueAtMs: number;
+  readonly claimNo: number;
+  readonly attempt: number;
+  readonly lost: number;
+  readonly maxAttempts: number;
+  readonly timeoutMs: number;
+  readonly payload: Payload | null;
+}
+
+/** A claim whose COMMIT was not answered: perhaps ours, perhaps not. */
+export interface UnknownClaim {
+  readonly workerId: WorkerId;
+  readonly claimedAtMs: number;
+  readonly jobs: readonly ClaimedJob[];
+}
+
+export type ClaimResult =
+  /** `claimedAtMs` is the database's now in the claim's SELECT. */
+  | { readonly kind: "claimed"; readonly claimedAtMs: number; readonly jobs: readonly ClaimedJob[] }
+  | { readonly kind: "fenced" }
+  | { readonly kind: "unknown"; readonly claim: UnknownClaim };
+
+/** What became of a claim whose COMMIT was not answered. */
+export interface Adopted {
+  readonly jobs: readonly ClaimedJob[];
+  /** Of `jobs`: marked by a pause, delete or cancel meanwhile, to be given back at once. */
+  readonly revoked: ReadonlySet<JobId>;
+}
+
+/** Identifies a job in somebody's hands. */
+export interface HeldKey {
+  readonly id: JobId;
+  readonly workerId: WorkerId;
+  readonly claimNo: number;
+}
+
+export type JobResult = HeldKey & { readonly record: AttemptRecord } & (
+    | { readonly kind: "succeed" }
+    | {
+        readonly kind: "fail";
+        readonly retryAtMs: number;
+        /** The queue in which it goes on: one lane down. */
+        readonly retryQueue: number;
+        /** Set when no further attempt may be made. */
+        readonly finalReason: string | null;
+        /** False when the sender knows that attempts are left, whatever `lost` has become. */
+        readonly maybeDead: boolean;
+      }
+    | { readonly kind: "interrupt" }
+  );
+
+export interface Recorded {
+  readonly written: number;
+  /** Rows that no longer matched: the job was claimed again, or this result had been written already. */
+  readonly lostRaces: number;
+}
+
+export interface Revocation {
+  readonly atMs: number;
+  readonly taskId: TaskId;
+  /** Null: all jobs of the task. */
+  readonly jobId: JobId | null;
+}
+
+export interface TaskJobsFilter {
+  readonly statuses: readonly JobStatus[] | null;
+  /** On `scheduledAt`: inclusive, exclusive. */
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+}
+
+/** Jobs of one shard, by the verbs of the executor and of the readers. */
+export interface JobStore {
+  poll(request: PollRequest): Promise<Poll>;
+
+  /** Event 4 for a group, in one transaction that begins with the worker's own row FOR SHARE. */
+  claimDue(request: ClaimRequest): Promise<ClaimResult>;
+
+  /** Waits for the unanswered COMMIT and tells which jobs are ours after all. */
+  adopt(claim: UnknownClaim): Promise<Adopted>;
+
+  /** Events 7 to 10 for up to RESULTS_GROUP_MAX results; safe to repeat after an unknown outcome. */
+  recordResults(results: readonly JobResult[], retention: Retention): Promise<Recorded>;
+
+  /** Event 6 for a group; safe to repeat. */
+  giveBack(held: readonly HeldKey[], retention: Retention): Promise<Recorded>;
+
+  /** Revocations younger than `withinMs`. */
+  listRevocations(withinMs: number): Promise<Revocation[]>;
+
+  /** One job of the tenant; null when there is none here. */
+  find(tenantId: TenantId, jobId: JobId): Promise<Job | null>;
+
+  /**
+   * A task's jobs, newest first: ids below `before`, at most `limit`. A running job whose `runAt` has not passed counts as
+   * pending, in the filter too.
+   */
+  listByTask(
+    tenantId: TenantId,
+    taskId: TaskId,
+    filter: TaskJobsFilter,
+    before: JobId | null,
+    limit: number,
+  ): Promise<Job[]>;
+}

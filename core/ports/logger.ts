@@ -1,0 +1,27 @@
+/** Structured log. Fields are an allow list: nothing that a tenant sent, no URL, no raw error. */
+export interface LogFields {
+  readonly worker?: string;
+  readonly shard?: string;
+  readonly taskId?: string;
+  readonly jobId?: string;
+  readonly code?: string;
+  readonly errno?: number;
+  readonly count?: number;
+  readonly waiting?: number;
+  readonly lost?: number;
+  readonly durationMs?: number;
+  readonly delayMs?: number;
+  readonly signal?: string;
+  readonly port?: number;
+  readonly route?: string;
+  readonly status?: number;
+  readonly requestId?: string;
+  readonly message?: string;
+}
+
+export interface Logger {
+  /** `message` tells the consequence and the mechanism that will repair it. */
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}

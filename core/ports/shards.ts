@@ -1,0 +1,21 @@
+import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
+import type { JobStore } from "./job-store.ts";
+import type { TaskStore } from "./task-store.ts";
+import type { WorkerStore } from "./worker-store.ts";
+
+/** The stores of one shard: one MySQL database. */
+export interface Shard {
+  readonly name: string;
+  readonly tasks: TaskStore;
+  readonly jobs: JobStore;
+  readonly workers: WorkerStore;
+}
+
+/** The shard map: partitions to shards. The only way to a store. */
+export interface Shards {
+  forTask(id: TaskId): Shard;
+  forJob(id: JobId): Shard;
+  forTenant(id: TenantId): Shard;
+  all(): readonly Shard[];
+  close(): Promise<void>;
+}

@@ -1,0 +1,140 @@
+import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import type { Job, Retention } from "#core/domain/job.ts";
+import type { Priority } from "#core/domain/queue.ts";
+import type { DueTask, Task, TaskStatus, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+
+/** A task under its row lock, as an edit sees it. */
+export interface LockedTask extends TaskWithVersion {
+  /** The database's now, read after the lock was got. */
+  readonly nowMs: number;
+  /** Earliest `scheduledAt` among the planned jobs that an edit may still remove; null when there is none. */
+  readonly plannedFromMs: number | null;
+}
+
+/** What an edit does to the jobs of its task, in the same transaction. */
+export type JobsEffect =
+  | { readonly kind: "keep" }
+  /** Event 17: planned jobs later than now + FROZEN_MS are removed. */
+  | { readonly kind: "remove-planned" }
+  /** Events 12 and 13 in one statement, then the row in `revocations`. Also removes nothing. */
+  | { readonly kind: "cancel"; readonly reason: string }
+  /** Events 14 to 16: running first, then what the pause cancelled and is not due yet. */
+  | { readonly kind: "resume" };
+
+export type TaskEdit<R> =
+  | { readonly kind: "refuse"; readonly refusal: R }
+  /** Answer with the task as it is; nothing is written. */
+  | { readonly kind: "unchanged" }
+  | {
+      readonly kind: "write";
+      readonly task: Task;
+      /** A new immutable version; null when request, timeout and retry stay. */
+      readonly newVersion: TaskVersion | null;
+      readonly jobsEffect: JobsEffect;
+      /** Rows that the edit makes (overdue runs, the row of what passed while paused). An id that exists is left alone. */
+      readonly makeJobs: readonly Job[];
+    };
+
+export type EditResult<R> =
+  | { readonly kind: "written" | "unchanged"; readonly current: TaskWithVersion }
+  | { readonly kind: "refused"; readonly refusal: R }
+  | { readonly kind: "name-taken" }
+  | { readonly kind: "not-found" };
+
+export interface TaskFilter {
+  readonly status: TaskStatus | null;
+  readonly priority: Priority | null;
+  readonly tag: string | null;
+}
+
+/** What one materialise tick read: tasks locked, catch-up first, then due now, most urgent first. */
+export interface DueTasks {
+  readonly nowMs: number;
+  /** `nextRunAtMs` older than now − MISSED_AFTER_MS. */
+  readonly missed: readonly DueTask[];
+  readonly due: readonly DueTask[];
+}
+
+/** What the tick writes of one task. */
+export interface TaskAdvance {
+  readonly taskId: TaskId;
+  /** Null: completed, or stopped by `error`. */
+  readonly nextRunAtMs: number | null;
+  readonly madeUntilMs: number | null;
+  /** Set when the schedule cannot go on; the task stays active and no tick meets it again. */
+  readonly error: string | null;
+}
+
+export interface MaterializePlan {
+  /** Rows to insert; an id that exists is left alone and is a success. */
+  readonly jobs: readonly Job[];
+  readonly advances: readonly TaskAdvance[];
+}
+
+export interface MaterializeBounds {
+  readonly horizonMs: number;
+  readonly missedAfterMs: number;
+  readonly missedTasksMax: number;
+  readonly tasksMax: number;
+}
+
+export interface Materialized {
+  readonly tasks: number;
+  /** Rows that were new. */
+  readonly made: number;
+  readonly alreadyMade: number;
+  readonly errors: number;
+}
+
+export interface TaskStore {
+  /** Inserts a task with its first version, in one transaction. `name-taken` when a live task of the tenant has the name. */
+  create(
+    created: TaskWithVersion,
+  ): Promise<{ readonly kind: "created" } | { readonly kind: "name-taken" }>;
+
+  /** A live task of the tenant; null when there is none (also when it is another tenant's or deleted). */
+  find(tenantId: TenantId, taskId: TaskId): Promise<TaskWithVersion | null>;
+
+  /** Whether the tenant has, or had (deleted), a task of this id: its jobs stay readable. */
+  exists(tenantId: TenantId, taskId: TaskId): Promise<boolean>;
+
+  /** Live tasks newest first: ids below `before`, at most `limit`. */
+  list(
+    tenantId: TenantId,
+    filter: TaskFilter,
+    before: TaskId | null,
+    limit: number,
+  ): Promise<TaskWithVersion[]>;
+
+  /**
+   * Locks a live task's row, lets `decide` (pure, synchronous, may run again after a deadlock) choose, and writes the choice in
+   * the same transaction. Pause, resume, delete and PATCH are all this.
+   */
+  edit<R>(
+    tenantId: TenantId,
+    taskId: TaskId,
+    decide: (locked: LockedTask) => TaskEdit<R>,
+    retention: Retention,
+  ): Promise<EditResult<R>>;
+
+  /** Reads a live task FOR SHARE and inserts the job that `make` builds (again with a fresh id while that id exists). */
+  runNow(
+    tenantId: TenantId,
+    taskId: TaskId,
+    make: (task: Task, nowMs: number) => Job,
+  ): Promise<{ readonly kind: "made"; readonly job: Job } | { readonly kind: "not-found" }>;
+
+  /**
+   * One transaction: locks due tasks (skipping those that others hold), lets `plan` (pure) choose, inserts the jobs in one
+   * statement and advances the tasks in another. Returns null when nothing is due: `plan` is then not called.
+   */
+  materialize(
+    bounds: MaterializeBounds,
+    plan: (due: DueTasks) => MaterializePlan,
+  ): Promise<Materialized | null>;
+
+  /** Versions by key, in one statement; a version that does not exist is left out. */
+  loadVersions(
+    keys: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
+  ): Promise<TaskVersion[]>;
+}

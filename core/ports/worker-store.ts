@@ -1,0 +1,20 @@
+import type { WorkerId } from "#core/domain/ids.ts";
+
+export type Renewal =
+  | { readonly kind: "renewed" }
+  /** Another service has fenced this id, or its row is gone: nothing more may start under it. */
+  | { readonly kind: "fenced" };
+
+/** Leases of executors: one row per process life. Lengths are in ms on the database's clock. */
+export interface WorkerStore {
+  /** Inserts a row for a fresh id with a lease of `leaseMs` from the database's now. */
+  register(workerId: WorkerId, leaseMs: number): Promise<void>;
+  /** Extends the lease to `leaseMs` from now, only while the row is there and not fenced. */
+  renew(workerId: WorkerId, leaseMs: number): Promise<Renewal>;
+  /** Marks an expired worker as fenced. True when this call did it: a live lease and a fenced row are left alone. */
+  fence(workerId: WorkerId): Promise<boolean>;
+  /** Workers whose lease has expired and that are not fenced, oldest first, at most `limit`. */
+  listExpired(limit: number): Promise<WorkerId[]>;
+  /** Removes the row at a clean exit. Jobs still held under it must have been recorded or given back. */
+  remove(workerId: WorkerId): Promise<void>;
+}
