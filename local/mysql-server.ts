@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { createConnection } from "mysql2/promise";
+import { parseMysqlUrl, waitUntilMysqlAnswers } from "./mysql-answers.ts";
 import { runCommand } from "./run-command.ts";
 import { SetupError } from "./setup-error.ts";
 
@@ -21,6 +21,8 @@ export type MysqlOptions = {
   /** Turns performance_schema on (native server only). */
   perf?: boolean;
   onProgress?: (line: string) => void;
+  /** Gives the start up: what it has started so far is left to `stopMysql`. */
+  signal?: AbortSignal;
 };
 
 export const MYSQL_PORT_DEFAULT = 3307;
@@ -28,11 +30,16 @@ const ROOM = import.meta.dirname;
 const SCRIPT = join(ROOM, "native", "mysql.sh");
 const COMPOSE_FILE = resolve(ROOM, "..", "docker-compose.yml");
 const ANSWER_DEADLINE_MS = 60_000;
-const CONNECT_TIMEOUT_MS = 2_000;
 const DOCKER_INFO_MS = 5_000;
 const FETCH_MS = 10 * 60_000;
 const START_MS = 4 * 60_000;
 const STOP_MS = 3 * 60_000;
+
+/** Which MySQL a start with this environment uses. */
+export async function chooseMysql(env: NodeJS.ProcessEnv): Promise<MysqlKind> {
+  if (env.MYSQL_URL) return "given";
+  return (await dockerAnswers(env)) ? "docker" : "native";
+}
 
 /**
  * Brings up MySQL 8.0: the one that MYSQL_URL names (waits until it answers; stop() leaves it alone), else Docker Compose
@@ -42,15 +49,18 @@ const STOP_MS = 3 * 60_000;
  */
 export async function startMysql(opts: MysqlOptions): Promise<MysqlServer> {
   const env = opts.env ?? process.env;
-  const progress = opts.onProgress ?? (() => {});
-  const given = env.MYSQL_URL;
-  if (given) {
-    await waitUntilMysqlAnswers(parseMysqlUrl(given), progress, ANSWER_DEADLINE_MS);
-    return { url: given, pid: null, kind: "given", stop: async () => {} };
+  const kind = await chooseMysql(env);
+  switch (kind) {
+    case "given": {
+      const url = parseMysqlUrl(env.MYSQL_URL ?? "");
+      await answers(url, opts);
+      return { url, pid: null, kind, stop: async () => {} };
+    }
+    case "docker":
+      return startInDocker(opts, env);
+    case "native":
+      return startNative(opts, env);
   }
-  const port = opts.port ?? MYSQL_PORT_DEFAULT;
-  if (await dockerAnswers(env)) return startInDocker(opts.dir, port, env, progress);
-  return startNative(opts, port, env, progress);
 }
 
 /** Stops the server of `dir` that an earlier startMysql left running, in Docker (`docker`) or natively. Data is kept. */
@@ -66,61 +76,6 @@ export async function stopMysql(
       : await runCommand(SCRIPT, ["stop", resolve(dir)], { timeoutMs: STOP_MS, env });
   if (result.code !== 0)
     throw new SetupError(`MySQL in ${dir} did not stop: ${lastLine(result.stderr)}`);
-}
-
-/** Checks the form of MYSQL_URL: `mysql://user:password@host:port`, without a database. Never repeats it: it holds a password. */
-export function parseMysqlUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const wellFormed =
-    url?.protocol === "mysql:" &&
-    url.hostname !== "" &&
-    (url.pathname === "" || url.pathname === "/");
-  if (!wellFormed) {
-    throw new SetupError(
-      "MYSQL_URL has to look like mysql://user:password@host:3306, without a database name",
-    );
-  }
-  return text;
-}
-
-/** Tries until the server answers a query. Throws SetupError at once when it refuses the account, else after `deadlineMs`. */
-async function waitUntilMysqlAnswers(
-  url: string,
-  progress: (line: string) => void,
-  deadlineMs: number,
-): Promise<void> {
-  const { host } = new URL(url);
-  const endsAt = performance.now() + deadlineMs;
-  let nextWordAt = performance.now() + 2_000;
-  for (;;) {
-    try {
-      const connection = await createConnection({ uri: url, connectTimeout: CONNECT_TIMEOUT_MS });
-      try {
-        await connection.query({ sql: "SELECT 1", timeout: CONNECT_TIMEOUT_MS });
-        return;
-      } finally {
-        connection.destroy();
-      }
-    } catch (error) {
-      const code = (error as { code?: string }).code ?? "no answer";
-      if (code === "ER_ACCESS_DENIED_ERROR" || code === "ER_HOST_NOT_PRIVILEGED") {
-        throw new SetupError(`MySQL at ${host} refuses the account in MYSQL_URL (${code})`, {
-          cause: error,
-        });
-      }
-      if (performance.now() > endsAt) {
-        throw new SetupError(
-          `MySQL at ${host} did not answer within ${deadlineMs / 1000} s (${code}): start it, or unset MYSQL_URL`,
-          { cause: error },
-        );
-      }
-      if (performance.now() > nextWordAt) {
-        progress(`waiting for MySQL at ${host} (${code})`);
-        nextWordAt += 5_000;
-      }
-      await new Promise((wake) => setTimeout(wake, 200));
-    }
-  }
 }
 
 async function dockerAnswers(env: NodeJS.ProcessEnv): Promise<boolean> {
@@ -142,22 +97,16 @@ function composeArgs(dir: string): string[] {
   return ["compose", "--project-name", project, "--file", COMPOSE_FILE];
 }
 
-async function startInDocker(
-  dir: string,
-  port: number,
-  env: NodeJS.ProcessEnv,
-  onLine: (line: string) => void,
-): Promise<MysqlServer> {
-  onLine("starting MySQL in Docker");
-  const result = await runCommand(
-    "docker",
-    [...composeArgs(dir), "up", "--detach", "--wait", "mysql"],
-    {
-      timeoutMs: FETCH_MS,
-      env: { ...env, MYSQL_PORT: String(port) },
-      onLine,
-    },
-  );
+async function startInDocker(opts: MysqlOptions, env: NodeJS.ProcessEnv): Promise<MysqlServer> {
+  const port = opts.port ?? MYSQL_PORT_DEFAULT;
+  opts.onProgress?.("starting MySQL in Docker");
+  const args = [...composeArgs(opts.dir), "up", "--detach", "--wait", "mysql"];
+  const result = await runCommand("docker", args, {
+    timeoutMs: FETCH_MS,
+    env: { ...env, MYSQL_PORT: String(port) },
+    onLine: opts.onProgress,
+    signal: opts.signal,
+  });
   if (result.code !== 0) {
     const taken = /port is already allocated|address already in use/i.test(result.stderr);
     throw new SetupError(
@@ -167,40 +116,43 @@ async function startInDocker(
     );
   }
   const url = `mysql://root@127.0.0.1:${port}`;
-  await waitUntilMysqlAnswers(url, onLine, ANSWER_DEADLINE_MS);
-  return { url, pid: null, kind: "docker", stop: () => stopMysql(dir, "docker", env) };
+  await answers(url, opts);
+  return { url, pid: null, kind: "docker", stop: () => stopMysql(opts.dir, "docker", env) };
 }
 
-async function startNative(
-  opts: MysqlOptions,
-  port: number,
-  env: NodeJS.ProcessEnv,
-  onLine: (line: string) => void,
-): Promise<MysqlServer> {
-  const base = join(
-    env.LOCAL_CACHE ? resolve(env.LOCAL_CACHE) : join(homedir(), ".cache", "at-and-cron"),
-    "mysql-8.0.31",
-  );
-  await script(["fetch", base], env, onLine, FETCH_MS);
+async function startNative(opts: MysqlOptions, env: NodeJS.ProcessEnv): Promise<MysqlServer> {
+  const cache = env.LOCAL_CACHE
+    ? resolve(env.LOCAL_CACHE)
+    : join(homedir(), ".cache", "at-and-cron");
+  const base = join(cache, "mysql-8.0.31");
+  await script(["fetch", base], env, opts, FETCH_MS);
   const dir = resolve(opts.dir);
-  const childEnv = opts.perf ? { ...env, MYSQL_PERF: "ON" } : env;
-  const ready = await script(["start", base, dir, String(port)], childEnv, onLine, START_MS);
+  const port = String(opts.port ?? MYSQL_PORT_DEFAULT);
+  const startEnv = opts.perf ? { ...env, MYSQL_PERF: "ON" } : env;
+  const ready = await script(["start", base, dir, port], startEnv, opts, START_MS);
   const match = /ready on 127\.0\.0\.1:(\d+) pid (\d+)/.exec(ready);
   if (!match) throw new SetupError(`MySQL did not start in ${dir}: see ${dir}/mysqld.log`);
   const url = `mysql://root@127.0.0.1:${match[1]}`;
-  await waitUntilMysqlAnswers(url, onLine, ANSWER_DEADLINE_MS);
-  return { url, pid: Number(match[2]), kind: "native", stop: () => stopMysql(dir, "native", env) };
+  await answers(url, opts);
+  const stop = () => stopMysql(dir, "native", env);
+  return { url, pid: Number(match[2]), kind: "native", stop };
 }
 
 async function script(
   args: string[],
   env: NodeJS.ProcessEnv,
-  onLine: (line: string) => void,
+  opts: MysqlOptions,
   timeoutMs: number,
 ): Promise<string> {
-  const result = await runCommand(SCRIPT, args, { timeoutMs, env, onLine });
+  const { onProgress, signal } = opts;
+  const result = await runCommand(SCRIPT, args, { timeoutMs, env, onLine: onProgress, signal });
+  signal?.throwIfAborted();
   if (result.code === 0) return result.stdout;
   throw new SetupError(lastLine(result.stderr) || `${SCRIPT} ${args[0]} did not end in time`);
+}
+
+function answers(url: string, opts: MysqlOptions): Promise<void> {
+  return waitUntilMysqlAnswers(url, opts.onProgress ?? (() => {}), ANSWER_DEADLINE_MS, opts.signal);
 }
 
 /** Our scripts say what to do in their last line. */

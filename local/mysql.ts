@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { MYSQL_PORT_DEFAULT, startMysql, stopMysql } from "./mysql-server.ts";
+import { chooseMysql, MYSQL_PORT_DEFAULT, startMysql, stopMysql } from "./mysql-server.ts";
 import { SetupError } from "./setup-error.ts";
 
 // MySQL alone, for tests and benches: `start` prints its URL and returns while the server stays up.
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
     });
     process.stdout.write(`${server.url}\n`);
   } else if (verb === "stop") {
-    await stopMysql(values.dir, "native", env);
+    await stopMysql(values.dir, await chooseMysql(env), env);
   } else {
     throw new SetupError(USAGE);
   }

@@ -8,19 +8,28 @@ const KEPT_BYTES = 64 * 1024;
 const KILL_AFTER_MS = 2_000;
 
 /**
- * Runs a command to its end, at most `timeoutMs`. Never throws: what went wrong is in the result.
- * `onLine` gets each line of stderr as it comes, which is where our scripts tell their progress.
+ * Runs a command to its end, at most `timeoutMs` or until `signal` is aborted: then it is killed with all that it started.
+ * Never throws: what went wrong is in the result. `onLine` gets each line of stderr as it comes, which is where our scripts
+ * tell their progress.
  */
 export async function runCommand(
   file: string,
   args: readonly string[],
-  opts: { timeoutMs: number; env?: NodeJS.ProcessEnv; onLine?: (line: string) => void },
+  opts: {
+    timeoutMs: number;
+    env?: NodeJS.ProcessEnv | undefined;
+    signal?: AbortSignal | undefined;
+    onLine?: ((line: string) => void) | undefined;
+  },
 ): Promise<CommandResult> {
+  const result: CommandResult = { code: null, stdout: "", stderr: "" };
+  if (opts.signal?.aborted) return result;
+  // A group of its own, so that a Ctrl-C in the terminal reaches it through us, and its children with it.
   const child = spawn(file, args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: opts.env ?? process.env,
+    detached: true,
   });
-  const result: CommandResult = { code: null, stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     result.stdout = (result.stdout + text).slice(-KEPT_BYTES);
   });
@@ -29,10 +38,17 @@ export async function runCommand(
     opts.onLine?.(line);
   });
   let killTimer: NodeJS.Timeout | undefined;
-  const timer = setTimeout(() => {
-    child.kill("SIGTERM");
-    killTimer = setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
-  }, opts.timeoutMs);
+  const end = () => {
+    killGroup(child.pid, "SIGTERM");
+    killTimer = setTimeout(() => {
+      killGroup(child.pid, "SIGKILL");
+      // Whoever left the group may still hold the pipes: "close" would wait for it.
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, KILL_AFTER_MS);
+  };
+  const timer = setTimeout(end, opts.timeoutMs);
+  opts.signal?.addEventListener("abort", end, { once: true });
   await new Promise<void>((resolve) => {
     child.once("error", (error) => {
       result.stderr += `${error.message}\n`;
@@ -44,7 +60,18 @@ export async function runCommand(
       resolve();
     });
   });
+  opts.signal?.removeEventListener("abort", end);
   clearTimeout(timer);
   clearTimeout(killTimer);
   return result;
+}
+
+function killGroup(leaderPid: number | undefined, name: NodeJS.Signals): void {
+  if (leaderPid === undefined) return;
+  try {
+    process.kill(-leaderPid, name);
+  } catch (error) {
+    // The group is gone already.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }

@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, realpathSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+
+/**
+ * Makes this process the only supervisor of `localDir` for as long as it lives: a listening socket in Linux's abstract
+ * namespace, which no kill can leave behind, unlike a lock file. False when another process holds it.
+ */
+export async function holdDirectory(localDir: string): Promise<boolean> {
+  mkdirSync(localDir, { recursive: true });
+  const digest = createHash("sha256").update(realpathSync(localDir)).digest("hex").slice(0, 32);
+  return (await listen(createServer(), { path: `\0at-and-cron-${digest}` })) === "listening";
+}
+
+/** Whether somebody could listen on 127.0.0.1:port now. */
+export async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer();
+  if ((await listen(server, { host: "127.0.0.1", port, exclusive: true })) === "taken")
+    return false;
+  await new Promise((closed) => server.close(closed));
+  return true;
+}
+
+/** `preferred` when it is free, else one that the system picks. */
+export async function pickPort(preferred: number): Promise<number> {
+  if (preferred !== 0 && (await isPortFree(preferred))) return preferred;
+  const server = createServer();
+  await listen(server, { host: "127.0.0.1", port: 0 });
+  const address = server.address();
+  await new Promise((closed) => server.close(closed));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+function listen(
+  server: Server,
+  where: { path: string } | { host: string; port: number; exclusive?: boolean },
+): Promise<"listening" | "taken"> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      // EACCES: a port below 1024 that is not ours to take.
+      if (error.code === "EADDRINUSE" || error.code === "EACCES") resolve("taken");
+      else reject(error);
+    });
+    // It holds the place, it does not keep the process alive.
+    server.listen(where, () => resolve("listening"));
+    server.unref();
+  });
+}

@@ -1,0 +1,78 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { isAlive } from "./process-identity.ts";
+import { SetupError } from "./setup-error.ts";
+
+// ${LOCAL_DIR}/run.json says what a start has brought up, so that `npm stop` finds it all even after the supervisor itself
+// was killed. Written before anything can be left behind: after each spawn, synchronously.
+
+const identitySchema = z.strictObject({
+  pid: z.int().positive(),
+  startTicks: z.string(),
+  commandHas: z.string(),
+});
+const runSchema = z.strictObject({
+  /** `ready`: the first call of the sample task has arrived. */
+  state: z.enum(["starting", "ready", "stopping"]),
+  supervisor: identitySchema,
+  api: z.string(),
+  key: z.string(),
+  mysql: z
+    .strictObject({
+      url: z.string(),
+      kind: z.enum(["given", "docker", "native"]),
+      dir: z.string(),
+      /** Of a native server; null while it is being started. */
+      process: identitySchema.nullable(),
+    })
+    .nullable(),
+  processes: z.array(
+    identitySchema.extend({ name: z.string(), stopMs: z.int().positive(), stage: z.int() }),
+  ),
+});
+export type Run = z.infer<typeof runSchema>;
+/** `stopMs`: how long it may take to end after SIGTERM. Lower stages are stopped first. */
+export type RunProcess = Run["processes"][number];
+
+/** The recorded run of `localDir`, or null. Throws SetupError when the file is not ours to read. */
+export function readRun(localDir: string): Run | null {
+  const path = runPath(localDir);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw new SetupError(`cannot read ${path}`, { cause: error });
+  }
+  try {
+    return runSchema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new SetupError(`${path} is damaged: stop its processes by hand, then delete it`, {
+      cause: error,
+    });
+  }
+}
+
+/** Readable by its owner only: the URL of a given MySQL holds a password. */
+export function writeRun(localDir: string, run: Run): void {
+  mkdirSync(localDir, { recursive: true });
+  const path = runPath(localDir);
+  const written = `${path}.${process.pid}`;
+  writeFileSync(written, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 });
+  renameSync(written, path);
+}
+
+export function removeRun(localDir: string): void {
+  rmSync(runPath(localDir), { force: true });
+}
+
+/** Whether anything of the run is left. */
+export function isRunning(run: Run): boolean {
+  const mysql = run.mysql?.process;
+  return isAlive(run.supervisor) || run.processes.some(isAlive) || (mysql ? isAlive(mysql) : false);
+}
+
+function runPath(localDir: string): string {
+  return join(localDir, "run.json");
+}

@@ -1,0 +1,105 @@
+import { resolve } from "node:path";
+import { parseMysqlUrl } from "./mysql-answers.ts";
+import { MYSQL_PORT_DEFAULT } from "./mysql-server.ts";
+import { SetupError } from "./setup-error.ts";
+
+/** What the local stack is started with. Ports are TCP ports on 127.0.0.1. */
+export type Settings = {
+  localDir: string;
+  apiPort: number;
+  mysqlPort: number;
+  /** Used from 2 of 6 on; refused already now when it is not a port. */
+  cassandraPort: number;
+  executors: number;
+  schedulers: number;
+  logLevel: LogLevel;
+};
+
+export const LOCAL_KEY = "local-dev-key";
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+type LogLevel = (typeof LOG_LEVELS)[number];
+const PROCESSES_MAX = 16;
+
+const KNOWN = [
+  "API_PORT",
+  "CASSANDRA_PORT",
+  "EXECUTORS",
+  "LOCAL_CACHE",
+  "LOCAL_DIR",
+  "MYSQL_PORT",
+  "MYSQL_URL",
+  "SCHEDULERS",
+];
+// Names that can only be meant for us. Not all of MYSQL_: its own clients read MYSQL_PWD, MYSQL_HOST, ….
+const OURS = /^(API_PORT|CASSANDRA_PORT|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER)/;
+
+/** Reads and checks our settings. Throws SetupError, one line, for the first one that is unknown or malformed. */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  for (const name of Object.keys(env)) {
+    if (OURS.test(name) && !KNOWN.includes(name)) {
+      throw new SetupError(`unknown setting ${name}: known are ${KNOWN.join(", ")}, LOG_LEVEL`);
+    }
+  }
+  if (env.MYSQL_URL) parseMysqlUrl(env.MYSQL_URL);
+  const settings: Settings = {
+    localDir: resolve(env.LOCAL_DIR || ".local"),
+    apiPort: readInteger(env, "API_PORT", 8787, 1, 65_535),
+    mysqlPort: readInteger(env, "MYSQL_PORT", MYSQL_PORT_DEFAULT, 1, 65_535),
+    cassandraPort: readInteger(env, "CASSANDRA_PORT", 9042, 1, 65_535),
+    executors: readInteger(env, "EXECUTORS", 1, 1, PROCESSES_MAX),
+    schedulers: readInteger(env, "SCHEDULERS", 1, 1, PROCESSES_MAX),
+    logLevel: readLogLevel(env.LOG_LEVEL),
+  };
+  if (!env.MYSQL_URL && settings.apiPort === settings.mysqlPort) {
+    throw new SetupError(`API_PORT and MYSQL_PORT are both ${settings.apiPort}: choose two ports`);
+  }
+  // The native server's start script and its socket path (at most 107 bytes) are what limits this.
+  if (/[\s,"'\\]/.test(settings.localDir) || Buffer.byteLength(settings.localDir) > 90) {
+    throw new SetupError(
+      `LOCAL_DIR has to be a path of at most 90 bytes without blanks, commas, quotes and backslashes, not ${settings.localDir}`,
+    );
+  }
+  return settings;
+}
+
+/** The command line's flags, each of them given as `--name`. Throws SetupError for any other argument. */
+export function readFlags<Name extends string>(
+  args: readonly string[],
+  known: readonly Name[],
+): Set<Name> {
+  const flags = new Set<Name>();
+  for (const arg of args) {
+    const name = known.find((candidate) => arg === `--${candidate}`);
+    if (!name) {
+      const what = known.length > 0 ? known.map((flag) => `--${flag}`).join(", ") : "no argument";
+      throw new SetupError(`unknown argument ${arg}: this command takes ${what}`);
+    }
+    flags.add(name);
+  }
+  return flags;
+}
+
+function readInteger(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  fallback: number,
+  min: number,
+  max: number,
+): number {
+  const text = env[name];
+  if (text === undefined || text === "") return fallback;
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max)) {
+    throw new SetupError(`${name} has to be a whole number from ${min} to ${max}, not '${text}'`);
+  }
+  return value;
+}
+
+function readLogLevel(text: string | undefined): LogLevel {
+  if (!text) return "info";
+  const level = LOG_LEVELS.find((candidate) => candidate === text);
+  if (!level) {
+    throw new SetupError(`LOG_LEVEL has to be one of ${LOG_LEVELS.join(", ")}, not '${text}'`);
+  }
+  return level;
+}

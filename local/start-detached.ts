@@ -1,0 +1,79 @@
+import { spawn } from "node:child_process";
+import { closeSync, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
+import { join } from "node:path";
+import { isAlive } from "./process-identity.ts";
+import { readRun } from "./run-file.ts";
+import type { Settings } from "./settings.ts";
+import { SetupError } from "./setup-error.ts";
+import { listenForStop, say } from "./terminal.ts";
+
+type Ended = { code: number | null; name: NodeJS.Signals | null };
+
+const POLL_MS = 100;
+/** A cold start fetches a database server first. */
+const READY_DEADLINE_MS = 10 * 60_000;
+
+/**
+ * Starts `script` (start.ts itself) as a supervisor without a terminal, shows what it says until the first call has
+ * arrived, and returns: all stays up. A Ctrl-C before that stops it again. Throws SetupError when it cannot come up.
+ */
+export async function startDetached(
+  script: string,
+  settings: Settings,
+  alreadyRunning: (settings: Settings) => string,
+): Promise<void> {
+  const earlier = readRun(settings.localDir);
+  if (earlier && isAlive(earlier.supervisor)) throw new SetupError(alreadyRunning(settings));
+  const logDir = join(settings.localDir, "log");
+  mkdirSync(logDir, { recursive: true });
+  const log = openSync(join(logDir, "supervisor.log"), "w+");
+  const { stop } = listenForStop();
+  const child = spawn(process.execPath, [script, "--quiet"], {
+    detached: true,
+    stdio: ["ignore", log, log],
+  });
+  const ended = new Promise<Ended>((resolve) => {
+    child.once("exit", (code, name) => resolve({ code, name }));
+  });
+  stop.addEventListener("abort", () => child.kill("SIGTERM"));
+  const endsAt = performance.now() + READY_DEADLINE_MS;
+  let shown = 0;
+  try {
+    for (;;) {
+      const over = await Promise.race([ended, pause(POLL_MS)]);
+      // Its last words are why it did not come up.
+      shown = showNew(log, shown, over ? process.stderr : process.stdout);
+      if (over?.name) throw new SetupError(`the supervisor was killed by ${over.name}`);
+      if (over) {
+        process.exitCode = over.code ?? 1;
+        return;
+      }
+      if (isReady(settings, child.pid) && !stop.aborted) break;
+      if (performance.now() > endsAt) {
+        throw new SetupError(
+          "no call has arrived: 'npm run status' tells more, 'npm stop' ends it",
+        );
+      }
+    }
+  } finally {
+    closeSync(log);
+  }
+  say("all of it stays up: 'npm run status' tells how it is, 'npm stop' ends it");
+}
+
+function isReady(settings: Settings, pid: number | undefined): boolean {
+  const run = readRun(settings.localDir);
+  return run?.supervisor.pid === pid && run?.state === "ready";
+}
+
+function pause(ms: number): Promise<null> {
+  return new Promise((resolve) => setTimeout(resolve, ms, null));
+}
+
+/** Copies what the log has from `from` on to the terminal; returns its end. */
+function showNew(log: number, from: number, terminal: NodeJS.WriteStream): number {
+  const bytes = Buffer.alloc(Math.max(0, fstatSync(log).size - from));
+  const read = readSync(log, bytes, 0, bytes.length, from);
+  terminal.write(bytes.subarray(0, read));
+  return from + read;
+}

@@ -1,0 +1,297 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { isPortFree, pickPort } from "./hold-directory.ts";
+import { type ChildSpec, type KeptChild, keepChild, lastWords } from "./keep-child.ts";
+import { chooseMysql, type MysqlServer, startMysql } from "./mysql-server.ts";
+import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
+import { isRunning, type Run, readRun, removeRun, writeRun } from "./run-file.ts";
+import { makeSample } from "./sample.ts";
+import { LOCAL_KEY, type Settings } from "./settings.ts";
+import { SetupError } from "./setup-error.ts";
+import type { planStack, Stack } from "./stack.ts";
+import { stopRun } from "./stop-run.ts";
+import { describeCall, watchCalls } from "./watch-calls.ts";
+
+// One process that owns all others: brings them up in order, starts again what dies, and takes down what it brought up.
+// Everything it starts is in run.json before it can be left behind (run-file.ts), in a process group of its own: a Ctrl-C
+// reaches the supervisor alone, which then stops the workers before the endpoint and the database they still need.
+
+const HEALTH_DEADLINE_MS = 60_000;
+const HEALTH_POLL_MS = 100;
+const HEALTH_ANSWER_MS = 2_000;
+/** A process that ended this often before the API was up will not come up. */
+const ENDS_AT_START_MAX = 3;
+const MYSQL_CHECK_MS = 1_000;
+const MYSQL_BACKOFF_MAX_MS = 30_000;
+const FIRST_CALL_WORD_MS = 20_000;
+
+export type SupervisorDeps = {
+  settings: Settings;
+  env: NodeJS.ProcessEnv;
+  say: (line: string) => void;
+  /** Aborted by the first Ctrl-C or SIGTERM: stop everything. */
+  stop: AbortSignal;
+  /** Aborted by a later one: without waiting for calls in flight. */
+  hurry: AbortSignal;
+  /** Shows the first call of the sample only. */
+  quiet: boolean;
+  /** Migrates the databases and seeds them. */
+  prepare: (mysqlUrl: string, say: (line: string) => void) => Promise<void>;
+  plan: typeof planStack;
+};
+
+/** Runs the stack until `stop`; then, or when it cannot come up, stops what it started. Throws SetupError for the latter. */
+export async function supervise(deps: SupervisorDeps): Promise<void> {
+  const { settings, say } = deps;
+  await clearLeftOvers(deps);
+  if (!(await isPortFree(settings.apiPort))) {
+    throw new SetupError(
+      `port ${settings.apiPort} is taken: stop what listens there, or choose another with API_PORT`,
+    );
+  }
+  const logDir = join(settings.localDir, "log");
+  mkdirSync(logDir, { recursive: true });
+  const own = identify(process.pid, basename(process.argv[1] ?? ""));
+  if (!own) throw new SetupError("this machine has no /proc: the local stack needs Linux");
+  const state = new RunState(settings, own);
+  const over = new AbortController();
+  const stop = AbortSignal.any([deps.stop, over.signal]);
+  let watch: Promise<void> | undefined;
+  try {
+    const stack = await bringUp({ ...deps, stop }, state);
+    watch = watchMysql({ ...deps, stop }, state);
+    await introduce(stack, { ...deps, stop }, state);
+    await untilAborted(stop);
+  } catch (error) {
+    // A start that was given up ends in whatever it was waiting for.
+    if (!deps.stop.aborted) throw error;
+  } finally {
+    say("stopping");
+    over.abort();
+    await watch;
+    await state.end(deps);
+    say("stopped");
+  }
+}
+
+/** What run.json is written from. */
+class RunState {
+  readonly children: KeptChild[] = [];
+  #state: Run["state"] = "starting";
+  #mysql: Run["mysql"] = null;
+  #over = false;
+  readonly #settings: Settings;
+  readonly #own: ProcessIdentity;
+
+  constructor(settings: Settings, own: ProcessIdentity) {
+    this.#settings = settings;
+    this.#own = own;
+    this.write();
+  }
+
+  run(): Run {
+    return {
+      state: this.#state,
+      supervisor: this.#own,
+      api: `http://127.0.0.1:${this.#settings.apiPort}`,
+      key: LOCAL_KEY,
+      mysql: this.#mysql,
+      processes: this.children.flatMap((child) => child.current() ?? []),
+    };
+  }
+
+  write(): void {
+    if (this.#over) return;
+    writeRun(this.#settings.localDir, this.run());
+  }
+
+  setMysql(mysql: Run["mysql"]): void {
+    this.#mysql = mysql;
+    this.write();
+  }
+
+  setReady(): void {
+    if (this.#state === "starting") this.#state = "ready";
+    this.write();
+  }
+
+  async end(deps: SupervisorDeps): Promise<void> {
+    this.#state = "stopping";
+    for (const child of this.children) child.letEnd();
+    this.write();
+    await stopRun(this.run(), deps);
+    // A child's end may be reported later than it was seen: it must not write the file anew.
+    this.#over = true;
+    removeRun(this.#settings.localDir);
+  }
+}
+
+/** What a supervisor that was killed has left: stopped first, so that two stacks never share a directory. */
+async function clearLeftOvers(deps: SupervisorDeps): Promise<void> {
+  const run = readRun(deps.settings.localDir);
+  if (!run) return;
+  if (isRunning(run) || run.mysql?.kind === "native") {
+    deps.say("an earlier start was killed: stopping what it left");
+    await stopRun(run, deps);
+  }
+  removeRun(deps.settings.localDir);
+}
+
+async function bringUp(deps: SupervisorDeps, state: RunState): Promise<Stack> {
+  const { settings, say, stop } = deps;
+  const mysql = await bringUpMysql(deps, state);
+  await deps.prepare(mysql.url, say);
+  stop.throwIfAborted();
+  const echoPort = await pickEchoPort(settings.localDir);
+  const stack = deps.plan(settings, mysql.url, echoPort, deps.env);
+  for (const spec of stack.children) startChild(spec, stack, deps, state);
+  return stack;
+}
+
+/** Waits for the API, says where everything is and shows it at work, until `stop`. */
+async function introduce(stack: Stack, deps: SupervisorDeps, state: RunState): Promise<void> {
+  const { say, stop } = deps;
+  await untilHealthy(stack, state, stop);
+  say(`API      ${stack.apiUrl}/v1   x-api-key: ${LOCAL_KEY}`);
+  say(`MySQL    ${withoutPassword(state.run().mysql?.url ?? "")}`);
+  say(`logs     ${stack.logDir}`);
+  const status = await makeSample(stack.apiUrl, `${stack.echoUrl}/sample`);
+  say(
+    status === "active"
+      ? "the task 'sample' calls a local endpoint every 5 s:"
+      : `the task 'sample' is ${status}: it makes no calls`,
+  );
+  await showCalls(stack, deps, state);
+}
+
+function startChild(spec: ChildSpec, stack: Stack, deps: SupervisorDeps, state: RunState): void {
+  const onChange = () => state.write();
+  state.children.push(keepChild(spec, { logDir: stack.logDir, say: deps.say, onChange }));
+  state.write();
+}
+
+async function bringUpMysql(deps: SupervisorDeps, state: RunState): Promise<MysqlServer> {
+  const { settings, env, say, stop } = deps;
+  const dir = join(settings.localDir, "mysql");
+  const kind = await chooseMysql(env);
+  const url = env.MYSQL_URL || `mysql://root@127.0.0.1:${settings.mysqlPort}`;
+  // Recorded before it is started: a supervisor killed meanwhile would leave a server that nobody knows of.
+  state.setMysql({ url, kind, dir, process: null });
+  const server = await startMysql({
+    dir,
+    port: settings.mysqlPort,
+    env,
+    onProgress: say,
+    signal: stop,
+  });
+  const identity = server.pid === null ? null : identify(server.pid, "mysqld");
+  state.setMysql({ url: server.url, kind, dir, process: identity });
+  return server;
+}
+
+/** A native server is no child of ours, but it is one to start again when it dies. */
+async function watchMysql(deps: SupervisorDeps, state: RunState): Promise<void> {
+  if (state.run().mysql?.kind !== "native") return;
+  let backoffMs = MYSQL_CHECK_MS;
+  while (await wait(backoffMs, deps.stop)) {
+    const identity = state.run().mysql?.process;
+    if (identity && isAlive(identity)) {
+      backoffMs = MYSQL_CHECK_MS;
+      continue;
+    }
+    deps.say("MySQL has ended: starting it again");
+    try {
+      await bringUpMysql(deps, state);
+    } catch (error) {
+      if (deps.stop.aborted) return;
+      backoffMs = Math.min(backoffMs * 2, MYSQL_BACKOFF_MAX_MS);
+      deps.say(`MySQL did not start: ${(error as Error).message}; again in ${backoffMs / 1000} s`);
+    }
+  }
+}
+
+/** The one of the last start, because the sample task knows it; else any. */
+async function pickEchoPort(localDir: string): Promise<number> {
+  const path = join(localDir, "echo-port");
+  let last = 0;
+  try {
+    last = Number.parseInt(readFileSync(path, "utf8"), 10) || 0;
+  } catch {
+    // The first start.
+  }
+  const port = await pickPort(last);
+  writeFileSync(path, `${port}\n`);
+  return port;
+}
+
+async function untilHealthy(stack: Stack, state: RunState, stop: AbortSignal): Promise<void> {
+  const endsAt = performance.now() + HEALTH_DEADLINE_MS;
+  while (!(await isHealthy(stack.apiUrl, stop))) {
+    stop.throwIfAborted();
+    const failing = state.children.find((child) => child.ends() >= ENDS_AT_START_MAX);
+    if (failing || performance.now() > endsAt) {
+      const name = failing?.name ?? "gateway";
+      const log = join(stack.logDir, `${name}.log`);
+      const words = lastWords(log).at(-1) ?? "nothing";
+      throw new SetupError(`the ${name} did not come up; it said: ${words} (all of it: ${log})`);
+    }
+    await wait(HEALTH_POLL_MS, stop);
+  }
+}
+
+async function isHealthy(apiUrl: string, stop: AbortSignal): Promise<boolean> {
+  try {
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(HEALTH_ANSWER_MS)]);
+    const response = await fetch(`${apiUrl}/v1/health`, { signal });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+async function showCalls(stack: Stack, deps: SupervisorDeps, state: RunState): Promise<void> {
+  const late = setTimeout(
+    () => deps.say(`no call has arrived yet: the logs in ${stack.logDir} may say why`),
+    FIRST_CALL_WORD_MS,
+  );
+  await watchCalls(stack.echoUrl, deps.stop, (call) => {
+    clearTimeout(late);
+    deps.say(describeCall(call));
+    state.setReady();
+    return !deps.quiet;
+  });
+  clearTimeout(late);
+}
+
+/** False when it was ended by the signal. */
+function wait(ms: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve(!signal.aborted);
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+    if (signal.aborted) done();
+  });
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    // The timer keeps the process alive: nothing else may be left to do.
+    const alive = setInterval(() => {}, 60_000);
+    signal.addEventListener("abort", () => {
+      clearInterval(alive);
+      resolve();
+    });
+  });
+}
+
+function withoutPassword(url: string): string {
+  const shown = new URL(url);
+  if (shown.password) shown.password = "***";
+  return shown.href;
+}
