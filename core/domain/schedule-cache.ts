@@ -1,0 +1,31 @@
+/** A map that forgets what was used longest ago once it holds `entriesMax` entries. */
+export class BoundedCache<K, V> {
+  readonly #entries = new Map<K, V>();
+  readonly #entriesMax: number;
+
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The value of `key`, made by `make` when it is not held. What `make` throws is not kept. */
+  getOrMake(key: K, make: (key: K) => V): V {
+    const held = this.#entries.get(key);
+    if (held !== undefined) {
+      // A Map keeps the order of insertion, so putting it back makes it the youngest.
+      this.#entries.delete(key);
+      this.#entries.set(key, held);
+      return held;
+    }
+    const made = make(key);
+    if (this.#entries.size >= this.#entriesMax) {
+      const oldest = this.#entries.keys().next();
+      if (!oldest.done) this.#entries.delete(oldest.value);
+    }
+    this.#entries.set(key, made);
+    return made;
+  }
+}
