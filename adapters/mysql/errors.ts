@@ -1,0 +1,96 @@
+/**
+ * The only place that reads the driver's errors. They carry the whole statement with its values (`err.sql`), and the server can
+ * echo a value in its message: what leaves here is our own class with the driver's code and number, never the error itself.
+ */
+import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
+
+/** What may be said of a driver's error: stable codes, no text that a tenant could have written. */
+export class DriverFault extends Error {
+  override readonly name = "DriverFault";
+  readonly code: string;
+  readonly errno: number | null;
+  /** Of a duplicate: the unique key that was met. */
+  readonly keyName: string | null;
+
+  constructor(code: string, errno: number | null, keyName: string | null = null) {
+    super(errno === null ? code : `${code} (${errno})`);
+    this.code = code;
+    this.errno = errno;
+    this.keyName = keyName;
+  }
+}
+
+/** Rolled back as a whole by the server, or not begun: the same transaction may be run again at once. */
+const RETRY_AT_ONCE: readonly number[] = [1213, 1205, 3572];
+const DUPLICATE = 1062;
+/** A writer that a failover has made a reader: the connection must go, the pool finds the new writer. */
+const READ_ONLY: readonly number[] = [1290, 1792, 1836];
+/** The server answers, but not to us and not now: too many connections, shutting down, interrupted, killed. */
+const SERVER_BUSY: readonly number[] = [1040, 1053, 1203, 1226, 1317, 1927, 3024, 3169, 3032, 4031];
+/** Nobody has migrated this server yet. */
+const NOT_MIGRATED: readonly number[] = [1049, 1146];
+const ACCESS: readonly number[] = [1044, 1045, 1129, 1130, 1142, 1698];
+const DEADLINE_CODE = "PROTOCOL_SEQUENCE_TIMEOUT";
+
+interface DriverError {
+  readonly code?: unknown;
+  readonly errno?: unknown;
+  readonly sqlState?: unknown;
+  readonly message?: unknown;
+}
+
+/** Reduces anything that a driver call threw to its codes. Errors of our own code are not the driver's: null. */
+export function readFault(error: unknown): DriverFault | null {
+  if (error instanceof DriverFault) return error;
+  if (!(error instanceof Error)) return null;
+  const { code, errno, sqlState, message } = error as DriverError;
+  if (typeof code !== "string" && message === "Pool is closed.")
+    return new DriverFault("POOL_CLOSED", null);
+  if (typeof code !== "string") return null;
+  // System errors (ECONNREFUSED) carry a negative errno of their own: only the server's numbers are kept.
+  const number = typeof errno === "number" && errno > 0 ? errno : null;
+  const key =
+    number === DUPLICATE ? /for key '(?:[^'.]*\.)?([^'.]*)'$/.exec(String(message)) : null;
+  const server = typeof sqlState === "string" || number !== null;
+  return new DriverFault(code, server ? number : null, key?.[1] ?? null);
+}
+
+export function isRetryAtOnce(fault: DriverFault): boolean {
+  return fault.errno !== null && RETRY_AT_ONCE.includes(fault.errno);
+}
+
+export function isDuplicateOf(fault: DriverFault, keyName: string): boolean {
+  return fault.errno === DUPLICATE && fault.keyName === keyName;
+}
+
+/** Whether the server has said no: then what was asked has not happened. Anything else leaves that open. */
+function isServersAnswer(fault: DriverFault): boolean {
+  return fault.errno !== null && !SERVER_BUSY.includes(fault.errno);
+}
+
+/**
+ * The error that callers see.
+ * `write` is true where the statement may have taken effect although no answer came: an autocommit write, a COMMIT.
+ */
+export function translate(fault: DriverFault, write: boolean): Error {
+  const cause = fault;
+  const { errno } = fault;
+  if (errno !== null && (READ_ONLY.includes(errno) || RETRY_AT_ONCE.includes(errno))) {
+    return new StoreUnavailable(`MySQL cannot write now: ${fault.message}`, { cause });
+  }
+  if (errno !== null && NOT_MIGRATED.includes(errno)) {
+    return new StoreRefused(
+      `MySQL has no such database or table: run the migrations (${fault.message})`,
+      { cause },
+    );
+  }
+  if (errno !== null && ACCESS.includes(errno)) {
+    return new StoreRefused(`MySQL refuses the account in MYSQL_URL: ${fault.message}`, { cause });
+  }
+  if (isServersAnswer(fault)) {
+    return new StoreRefused(`MySQL refuses the statement: ${fault.message}`, { cause });
+  }
+  if (write) return new OutcomeUnknown(`MySQL did not answer a write: ${fault.message}`, { cause });
+  const what = fault.code === DEADLINE_CODE ? "did not answer in time" : "does not answer";
+  return new StoreUnavailable(`MySQL ${what}: ${fault.message}`, { cause });
+}

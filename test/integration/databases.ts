@@ -1,0 +1,49 @@
+import { randomBytes } from "node:crypto";
+import { createConnection, type RowDataPacket } from "mysql2/promise";
+import { controlDatabase, SHARD_NAMES, shardDatabase } from "#adapters/mysql/database-names.ts";
+import { migrate } from "#migrations/migrate.ts";
+
+/** Databases of one test file, migrated, under a prefix that no other file has. */
+export interface TestDatabases {
+  readonly mysqlUrl: string;
+  readonly databasePrefix: string;
+  /** Runs a statement on a connection of its own, outside the pools under test. */
+  run(sql: string): Promise<RowDataPacket[]>;
+  drop(): Promise<void>;
+}
+
+/** The server that `npm test` has started for all test files. */
+export function testMysqlUrl(): string {
+  const url = process.env.MYSQL_URL;
+  if (!url) throw new Error("MYSQL_URL names the server that these tests use: npm test sets it");
+  return url;
+}
+
+export async function makeTestDatabases(): Promise<TestDatabases> {
+  const mysqlUrl = testMysqlUrl();
+  const databasePrefix = `t_${randomBytes(6).toString("hex")}_`;
+  await migrate({ mysqlUrl, databasePrefix });
+  const connection = await createConnection({
+    uri: mysqlUrl,
+    database: shardDatabase("0", databasePrefix),
+    timezone: "Z",
+  });
+  // Nothing on this connection for longer than the server's wait_timeout: it says so before it is needed again.
+  connection.on("error", () => {});
+  await connection.query("SET SESSION wait_timeout = 600");
+  return {
+    mysqlUrl,
+    databasePrefix,
+    run: async (sql) => (await connection.query<RowDataPacket[]>(sql))[0],
+    async drop() {
+      for (const name of databaseNames(databasePrefix)) {
+        await connection.query(`DROP DATABASE IF EXISTS ${name}`);
+      }
+      await connection.end();
+    },
+  };
+}
+
+export function databaseNames(prefix: string): string[] {
+  return [controlDatabase(prefix), ...SHARD_NAMES.map((shard) => shardDatabase(shard, prefix))];
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, describe, test } from "node:test";
+import { createConnection, type RowDataPacket } from "mysql2/promise";
+import { StoreUnavailable } from "#core/domain/errors.ts";
+import { migrate } from "#migrations/migrate.ts";
+import { databaseNames, testMysqlUrl } from "./databases.ts";
+
+describe("migrate", () => {
+  const databasePrefix = `t_${randomBytes(6).toString("hex")}_`;
+
+  after(async () => {
+    const connection = await createConnection(testMysqlUrl());
+    for (const name of databaseNames(databasePrefix)) {
+      await connection.query(`DROP DATABASE IF EXISTS ${name}`);
+    }
+    await connection.end();
+  });
+
+  test("three that run at once apply every file once", async () => {
+    const lines: string[] = [];
+    const run = () =>
+      migrate({ mysqlUrl: testMysqlUrl(), databasePrefix, onProgress: (line) => lines.push(line) });
+    await Promise.all([run(), run(), run()]);
+    assert.ok(lines.length >= 12);
+    assert.equal(new Set(lines).size, lines.length, "a file was applied twice");
+    lines.length = 0;
+    await run();
+    assert.deepEqual(lines, [], "a later run applies nothing");
+  });
+
+  test("makes the tables that the adapter reads, and one shard that has every partition", async () => {
+    const connection = await createConnection(testMysqlUrl());
+    try {
+      const [tables] = await connection.query<RowDataPacket[]>(
+        "SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME NOT LIKE 'kysely%' ORDER BY 1",
+        [`${databasePrefix}0`],
+      );
+      assert.deepEqual(
+        tables.map((row) => row.name),
+        [
+          "dead_letters",
+          "idempotency_keys",
+          "jobs",
+          "limit_slots",
+          "limited",
+          "revocations",
+          "task_versions",
+          "tasks",
+          "workers",
+        ],
+      );
+      const [map] = await connection.query<RowDataPacket[]>(
+        `SELECT part_first, shard FROM ${databasePrefix}control.shard_map`,
+      );
+      assert.deepEqual(
+        map.map((row) => ({ ...row })),
+        [{ part_first: 0, shard: "0" }],
+      );
+    } finally {
+      await connection.end();
+    }
+  });
+
+  test("a server that is not there is one clear line", async () => {
+    await assert.rejects(
+      migrate({ mysqlUrl: "mysql://root@127.0.0.1:1", databasePrefix }),
+      (error) => {
+        assert.ok(error instanceof StoreUnavailable);
+        assert.match(
+          error.message,
+          /^MySQL at 127\.0\.0\.1:1 does not answer \(ECONNREFUSED\): start it/,
+        );
+        return true;
+      },
+    );
+  });
+});
