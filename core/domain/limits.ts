@@ -25,6 +25,9 @@ export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_BYTES_MAX = 4 * KIB * KIB;
 export const UPCOMING_COUNT_MAX = 100;
 
+// What is kept of why something did not happen, in characters.
+export const REASON_LENGTH_MAX = 200;
+
 // Materialise (scheduler).
 export const HORIZON_MS = 30_000;
 export const MATERIALIZE_JOBS_MAX = 1_000;
@@ -33,8 +36,8 @@ export const MATERIALIZE_PER_TASK_MAX = 60;
 /** A run is missed, and its task's catch-up policy applies, when its time is this long past. */
 export const MISSED_AFTER_MS = 60_000;
 export const SKIPPED_ROWS_MAX = 100;
-/** Occurrences that one task may step over in one tick; a longer outage takes several ticks. */
-export const SKIP_STEPS_MAX = 2_000;
+/** Occurrences that one tick steps over altogether; a longer outage takes several ticks. */
+export const MATERIALIZE_STEPS_MAX = 5_000;
 /** A job made is frozen this long before its time: an edit no longer removes it. */
 export const FROZEN_MS = 30_000;
 

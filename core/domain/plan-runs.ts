@@ -6,14 +6,9 @@
  * so the next tick goes on where this one stopped: late means delayed, never skipped.
  */
 import { RUN_OF_OCCURRENCE } from "./ids.ts";
-import type { Job, Retention } from "./job.ts";
+import type { Covers, Job, Retention } from "./job.ts";
 import { REASON_MISSED } from "./job.ts";
-import {
-  MATERIALIZE_PER_TASK_MAX,
-  MISSED_AFTER_MS,
-  SKIP_STEPS_MAX,
-  SKIPPED_ROWS_MAX,
-} from "./limits.ts";
+import { MATERIALIZE_PER_TASK_MAX, MISSED_AFTER_MS, SKIPPED_ROWS_MAX } from "./limits.ts";
 import { makeScheduledJob, makeSkippedJob } from "./make-job.ts";
 import { nextOccurrence } from "./schedule.ts";
 import type { DueTask } from "./task.ts";
@@ -23,10 +18,12 @@ export interface PlanBounds {
   readonly nowMs: number;
   /** Occurrences up to here are made. */
   readonly horizonMs: number;
-  /** Rows of missed runs that may still be made, this task included. */
+  /** Rows of missed runs, made or skipped, at least 1. */
   readonly missedRowsMax: number;
-  /** Rows altogether. */
-  readonly rowsMax: number;
+  /** Rows of runs that are not missed. */
+  readonly dueRowsMax: number;
+  /** Occurrences that may be stepped over, at least 1. */
+  readonly stepsMax: number;
   readonly retention: Retention;
 }
 
@@ -36,41 +33,52 @@ export interface RunPlan {
   readonly nextRunAtMs: number | null;
   /** Null when nothing was made or skipped. */
   readonly madeUntilMs: number | null;
+  readonly missedRows: number;
+  readonly dueRows: number;
+  readonly steps: number;
 }
 
 /** Plans the runs of `task` from its `nextRunAtMs` on. Throws ScheduleError when its schedule cannot go on. */
 export function planRuns(task: DueTask, bounds: PlanBounds): RunPlan {
   const window = { startAtMs: task.startAtMs, endAtMs: task.endAtMs };
   const missedBeforeMs = bounds.nowMs - MISSED_AFTER_MS;
-  const jobs: Job[] = [];
+  const dueRowsMax = Math.min(bounds.dueRowsMax, MATERIALIZE_PER_TASK_MAX);
+  const caughtUp: Job[] = [];
+  const due: Job[] = [];
   const skipped: number[] = [];
   let atMs = task.nextRunAtMs;
   let madeUntilMs: number | null = null;
-  let missedRows = 0;
-  let dueRows = 0;
-  for (
-    let steps = 0;
-    atMs !== null && atMs <= bounds.horizonMs && steps < SKIP_STEPS_MAX;
-    steps++
-  ) {
-    const rows = jobs.length + Math.min(skipped.length, SKIPPED_ROWS_MAX + 1);
-    if (rows >= bounds.rowsMax) break;
+  let steps = 0;
+  while (atMs !== null && atMs <= bounds.horizonMs && steps < bounds.stepsMax) {
+    const missed = atMs < missedBeforeMs;
+    if (!missed && due.length >= dueRowsMax) break;
     const nextMs = nextOccurrence(task.schedule, window, atMs);
-    if (atMs >= missedBeforeMs) {
-      if (dueRows >= MATERIALIZE_PER_TASK_MAX) break;
-      jobs.push(makeScheduledJob(task, "schedule", atMs, bounds.nowMs));
-      dueRows++;
+    if (!missed) {
+      due.push(makeScheduledJob(task, "schedule", atMs, bounds.nowMs));
     } else if (isCaughtUp(task, nextMs, missedBeforeMs)) {
-      if (missedRows >= bounds.missedRowsMax) break;
-      jobs.push(makeScheduledJob(task, "catch_up", atMs, bounds.nowMs));
-      missedRows++;
+      // The latest missed run follows the skipped ones, which take a row at least.
+      const rows = caughtUp.length + Math.min(skipped.length, 1);
+      if (rows >= bounds.missedRowsMax) break;
+      caughtUp.push(makeScheduledJob(task, "catch_up", atMs, bounds.nowMs));
     } else {
       skipped.push(atMs);
     }
     madeUntilMs = atMs;
     atMs = nextMs;
+    steps++;
   }
-  return { jobs: [...skippedRows(task, skipped, bounds), ...jobs], nextRunAtMs: atMs, madeUntilMs };
+  const skippedRows = makeSkippedRows(task, skipped, {
+    ...bounds,
+    missedRowsMax: bounds.missedRowsMax - caughtUp.length,
+  });
+  return {
+    jobs: [...skippedRows, ...caughtUp, ...due],
+    nextRunAtMs: atMs,
+    madeUntilMs,
+    missedRows: skippedRows.length + caughtUp.length,
+    dueRows: due.length,
+    steps,
+  };
 }
 
 /** Whether a missed run is made after all: all of them, or the latest only. */
@@ -79,33 +87,23 @@ function isCaughtUp(task: DueTask, nextMs: number | null, missedBeforeMs: number
   return task.catchUp === "latest" && (nextMs === null || nextMs >= missedBeforeMs);
 }
 
-/** Up to SKIPPED_ROWS_MAX skipped runs have a row each; what is beyond shares one that says how many. */
-function skippedRows(task: DueTask, skipped: readonly number[], bounds: PlanBounds): Job[] {
-  const { nowMs, retention } = bounds;
-  const single = skipped.slice(0, SKIPPED_ROWS_MAX);
-  const rest = skipped.slice(SKIPPED_ROWS_MAX);
-  const rows = single.map((atMs) =>
+/** Up to SKIPPED_ROWS_MAX skipped runs have a row each, as far as rows are left; the others share one that says how many. */
+function makeSkippedRows(task: DueTask, skipped: readonly number[], bounds: PlanBounds): Job[] {
+  const rowsMax = Math.min(SKIPPED_ROWS_MAX, bounds.missedRowsMax);
+  const single = skipped.length <= rowsMax ? skipped : skipped.slice(0, rowsMax - 1);
+  const rest = skipped.slice(single.length);
+  const row = (atMs: number, covers: Covers | null) =>
     makeSkippedJob(task, atMs, {
       reason: REASON_MISSED,
       run: RUN_OF_OCCURRENCE,
-      covers: null,
-      nowMs,
-      retention,
-    }),
-  );
+      covers,
+      nowMs: bounds.nowMs,
+      retention: bounds.retention,
+    });
+  const rows = single.map((atMs) => row(atMs, null));
   const fromMs = rest[0];
   const toMs = rest.at(-1);
-  if (fromMs !== undefined && toMs !== undefined) {
-    const covers = { count: rest.length, fromMs, toMs };
-    rows.push(
-      makeSkippedJob(task, fromMs, {
-        reason: REASON_MISSED,
-        run: RUN_OF_OCCURRENCE,
-        covers,
-        nowMs,
-        retention,
-      }),
-    );
-  }
+  if (fromMs !== undefined && toMs !== undefined)
+    rows.push(row(fromMs, { count: rest.length, fromMs, toMs }));
   return rows;
 }

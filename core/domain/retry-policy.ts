@@ -30,6 +30,22 @@ export type Verdict =
   | { readonly kind: "failure"; readonly retryAfterMs: number | null }
   | { readonly kind: "final"; readonly reason: string };
 
+/** "Sun, 06 Nov 1994 08:49:37 GMT": the only date form that senders may write. */
+const HTTP_DATE =
+  /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/**
+ * Delay in ms that a `Retry-After` header asks for: seconds or an HTTP date. Null for anything else (negative, fractions,
+ * more digits than a sensible delay has, a date in the past).
+ */
+export function parseRetryAfter(value: string, nowMs: number): number | null {
+  const text = value.trim();
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
+  if (!HTTP_DATE.test(text)) return null;
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) || atMs <= nowMs ? null : atMs - nowMs;
+}
+
 /** 2xx is a success, 410 Gone ends the job, everything else is retried. */
 export function judge(end: CallEnd): Verdict {
   if (end.kind === "failed") return { kind: "failure", retryAfterMs: null };

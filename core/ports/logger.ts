@@ -17,6 +17,8 @@ export interface LogFields {
   readonly status?: number;
   readonly requestId?: string;
   readonly message?: string;
+  /** Sums since the last summary. */
+  readonly counters?: Readonly<Record<string, number>>;
 }
 
 export interface Logger {

@@ -1,0 +1,210 @@
+/**
+ * Polls the queue and claims what is due. One poll tells the heads of the queues, the database's clock, revocations and how many
+ * executors live; a claim follows only when something is due before the next poll and there is room for it.
+ */
+import type { WorkerId } from "#core/domain/ids.ts";
+import {
+  CLAIM_AHEAD_MS,
+  CLAIM_JOBS_MAX,
+  POLL_PERIOD_MS,
+  POLL_PERIOD_MS_MAX,
+  RESULTS_WAITING_MAX,
+  REVOCATION_WINDOW_MS,
+} from "#core/domain/limits.ts";
+import { shareRoom } from "#core/domain/queue.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { ClaimedJob, JobStore, Poll, UnknownClaim } from "#core/ports/job-store.ts";
+import type { Logger } from "#core/ports/logger.ts";
+import type { Metrics } from "#core/ports/metrics.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import { heldKey } from "./fire-jobs.ts";
+import type { HeldJobs } from "./held-jobs.ts";
+import type { Lease } from "./lease.ts";
+import type { Outbox } from "./outbox.ts";
+import { QueueFloors } from "./queue-floors.ts";
+import type { VersionCache } from "./version-cache.ts";
+
+interface ClaimingDeps {
+  readonly jobs: JobStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly database: DatabaseClock;
+  readonly lease: Lease;
+  readonly held: HeldJobs;
+  readonly outbox: Outbox;
+  readonly versions: VersionCache;
+}
+
+export interface Polled {
+  readonly claimed: number;
+  /** The claim took all that it asked for: more is probably due. */
+  readonly full: boolean;
+  /** Ms until this executor's next place in the common poll period. */
+  readonly nextPollMs: number;
+}
+
+const IDLE: Polled = { claimed: 0, full: false, nextPollMs: POLL_PERIOD_MS };
+
+export class Claiming {
+  readonly #deps: ClaimingDeps;
+  readonly #floors = new QueueFloors();
+  #unknown: UnknownClaim | null = null;
+
+  constructor(deps: ClaimingDeps) {
+    this.#deps = deps;
+  }
+
+  /** A claim whose COMMIT was not answered is still to be settled. */
+  get unsettled(): boolean {
+    return this.#unknown !== null;
+  }
+
+  /** One poll, and one claim for at most `room` jobs when something is due. Throws what the store throws, with nothing lost. */
+  async pollOnce(room: number): Promise<Polled> {
+    const { lease, clock, jobs, database } = this.#deps;
+    await this.settle();
+    const workerId = lease.workerId;
+    if (workerId === null) return IDLE;
+    const queues = this.#floors.next();
+    const sentMs = clock.monotonicMs();
+    const revocationsWithinMs = REVOCATION_WINDOW_MS + Math.ceil(lease.sinceLastPollMs());
+    const poll = await jobs.poll({ workerId, queues, revocationsWithinMs });
+    database.addSample(sentMs, clock.monotonicMs(), poll.nowMs);
+    if (poll.revocations > 0) await this.#followRevocations(revocationsWithinMs);
+    lease.notePoll(sentMs);
+    const periodMs = pollPeriodMs(poll);
+    const aheadMs = periodMs + CLAIM_AHEAD_MS;
+    const limit = Math.min(room, CLAIM_JOBS_MAX);
+    const due = [...poll.heads].filter(([, headMs]) => headMs <= poll.nowMs + aheadMs);
+    let claimed = 0;
+    if (due.length > 0 && limit > 0 && this.#deps.outbox.waiting < RESULTS_WAITING_MAX)
+      claimed = await this.#claim(
+        workerId,
+        due.map(([queue]) => queue),
+        limit,
+        aheadMs,
+      );
+    this.#floors.note(queues, poll);
+    return {
+      claimed,
+      full: claimed === limit && limit > 0,
+      nextPollMs: untilPlace(poll, periodMs),
+    };
+  }
+
+  /** Finds out what became of a claim whose COMMIT was not answered. */
+  async settle(): Promise<void> {
+    const claim = this.#unknown;
+    if (claim === null) return;
+    const adopted = await this.#deps.jobs.adopt(claim);
+    this.#unknown = null;
+    const { workerId, claimedAtMs } = claim;
+    const revoked = adopted.jobs.filter((job) => adopted.revoked.has(job.id));
+    this.#deps.outbox.addGivenBack(revoked.map((job) => heldKey({ job, workerId })));
+    const ours = adopted.jobs.filter((job) => !adopted.revoked.has(job.id));
+    await this.#takeIn(workerId, claimedAtMs, ours);
+  }
+
+  async #claim(
+    workerId: WorkerId,
+    queues: readonly number[],
+    limit: number,
+    aheadMs: number,
+  ): Promise<number> {
+    const branches = shareRoom(queues, limit).map((share) => ({
+      ...share,
+      floorMs: this.#floors.floorOf(share.queue),
+    }));
+    const claim = await this.#deps.jobs.claimDue({ workerId, branches, aheadMs, limit });
+    switch (claim.kind) {
+      case "fenced":
+        this.dropFenced();
+        return 0;
+      case "unknown":
+        this.#unknown = claim.claim;
+        this.#deps.metrics.count("claims_unknown", 1);
+        return 0;
+      case "claimed":
+        this.#deps.metrics.count("claimed", claim.jobs.length);
+        await this.#takeIn(workerId, claim.claimedAtMs, claim.jobs);
+        return claim.jobs.length;
+    }
+  }
+
+  /** Others may have taken our unsent jobs: they are forgotten. Calls under way go on, their results are written as before. */
+  dropFenced(): void {
+    const dropped = this.#deps.held.takeUnsent();
+    this.#deps.lease.forget();
+    this.#deps.metrics.count("fenced", 1);
+    this.#deps.logger.warn(
+      "fenced: unsent jobs are dropped, others have them; going on under a new id",
+      {
+        count: dropped.length,
+      },
+    );
+  }
+
+  /** Jobs are ours from here on: each is held, or given back when its request cannot be read. */
+  async #takeIn(
+    workerId: WorkerId,
+    claimedAtMs: number,
+    jobs: readonly ClaimedJob[],
+  ): Promise<void> {
+    if (jobs.length === 0) return;
+    const { versions, held, outbox, logger } = this.#deps;
+    let found: Awaited<ReturnType<VersionCache["versionsOf"]>>;
+    try {
+      found = await versions.versionsOf(jobs);
+    } catch (error) {
+      outbox.addGivenBack(jobs.map((job) => heldKey({ job, workerId })));
+      throw error;
+    }
+    for (const [i, job] of jobs.entries()) {
+      const version = found[i] ?? null;
+      if (version !== null) {
+        held.add({ job, version, workerId, claimedAtMs });
+        continue;
+      }
+      logger.error("job has no request: it is dead", { jobId: job.id, code: "version-missing" });
+      const startedAtMs = Math.floor(this.#deps.database.nowMs());
+      const record = {
+        attempt: job.attempt,
+        startedAtMs,
+        lagMs: startedAtMs - job.runAtMs,
+        durationMs: 0,
+        statusCode: null,
+        error: "version-missing",
+        responseBody: null,
+      };
+      outbox.addResult({
+        ...heldKey({ job, workerId }),
+        record,
+        kind: "fail",
+        retryAtMs: startedAtMs,
+        retryQueue: job.queue,
+        finalReason: "its request version does not exist",
+        maybeDead: true,
+      });
+    }
+  }
+
+  async #followRevocations(withinMs: number): Promise<void> {
+    const { held, jobs, outbox } = this.#deps;
+    if (held.unsent === 0) return;
+    outbox.addGivenBack(held.takeRevoked(await jobs.listRevocations(withinMs)).map(heldKey));
+  }
+}
+
+/** Five polls a second altogether for up to ten executors; none is ever more than two seconds behind. */
+function pollPeriodMs(poll: Poll): number {
+  return Math.min(POLL_PERIOD_MS_MAX, POLL_PERIOD_MS * Math.max(1, poll.liveWorkers));
+}
+
+/** Ms from the poll's now to the next instant of this executor's place in the period. */
+function untilPlace(poll: Poll, periodMs: number): number {
+  const placeMs = (poll.rank * periodMs) / Math.max(1, poll.liveWorkers);
+  const intoMs = poll.nowMs % periodMs;
+  const leftMs = (placeMs - intoMs + periodMs) % periodMs;
+  return leftMs < 1 ? periodMs : leftMs;
+}

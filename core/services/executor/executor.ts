@@ -1,0 +1,177 @@
+/**
+ * One executor: claims due jobs ahead of their time, fires each at its second, records what came of it.
+ *
+ *   pollOnce   claim-jobs → held-jobs (a timer each) → fire-jobs (slots) → outbox
+ *   flushOnce  outbox → database
+ *   renewOnce  lease
+ *   drain      SIGTERM: what is unsent goes back, what is under way is waited for
+ *
+ * Each `…Once` does one step and returns what it did; workers/_shared paces them.
+ */
+import type { Retention } from "#core/domain/job.ts";
+import {
+  DRAIN_CALLS_MS,
+  HELD_JOBS_MAX,
+  HELD_JOBS_MIN,
+  HELD_RATE_SECONDS,
+  RENEW_PERIOD_MS,
+} from "#core/domain/limits.ts";
+import type { Caller } from "#core/ports/caller.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { Logger } from "#core/ports/logger.ts";
+import type { Metrics } from "#core/ports/metrics.ts";
+import type { Random } from "#core/ports/random.ts";
+import type { Shard } from "#core/ports/shards.ts";
+import { CallRate } from "./call-rate.ts";
+import { Claiming, type Polled } from "./claim-jobs.ts";
+import { DatabaseClock } from "./database-clock.ts";
+import { Firing, heldKey } from "./fire-jobs.ts";
+import { HeldJobs } from "./held-jobs.ts";
+import { Lease } from "./lease.ts";
+import { Outbox } from "./outbox.ts";
+import { VersionCache } from "./version-cache.ts";
+
+export interface ExecutorDeps {
+  readonly shard: Shard;
+  readonly caller: Caller;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly retention: Retention;
+  /** Calls under way at once. */
+  readonly slots: number;
+}
+
+export class Executor {
+  readonly #clock: Clock;
+  readonly #lease: Lease;
+  readonly #held: HeldJobs;
+  readonly #outbox: Outbox;
+  readonly #claiming: Claiming;
+  readonly #firing: Firing;
+  readonly #rate: CallRate;
+  #draining = false;
+  #roomWanted = false;
+
+  /** Called when a poll was short of room and there is room again. */
+  onRoom: () => void = () => {};
+
+  constructor(deps: ExecutorDeps) {
+    const { clock, random, metrics, logger, caller, retention, slots } = deps;
+    const { tasks, jobs, workers } = deps.shard;
+    const database = new DatabaseClock(clock);
+    this.#clock = clock;
+    this.#rate = new CallRate(clock);
+    this.#lease = new Lease({ clock, random, workers });
+    this.#held = new HeldJobs(clock, database, () => this.#firing.pump());
+    this.#outbox = new Outbox({ jobs, metrics, logger, retention });
+    const shared = { clock, random, metrics, logger, database, lease: this.#lease };
+    const stores = { held: this.#held, outbox: this.#outbox };
+    this.#firing = new Firing({ ...shared, ...stores, caller, slots });
+    this.#claiming = new Claiming({
+      ...shared,
+      ...stores,
+      jobs,
+      versions: new VersionCache(tasks),
+    });
+    this.#firing.onEnded = () => this.#callEnded();
+  }
+
+  /** Called when a result or a give-back waits to be written. */
+  set onWaiting(wake: () => void) {
+    this.#outbox.onWaiting = wake;
+  }
+
+  /** Jobs in memory, calls under way, results not yet written. */
+  get load(): { held: number; sending: number; waiting: number } {
+    return {
+      held: this.#held.size,
+      sending: this.#held.sending,
+      waiting: this.#outbox.waiting,
+    };
+  }
+
+  /** Registers or renews the lease. Call it every RENEW_PERIOD_MS, and every RENEW_RETRY_MS while it throws. */
+  async renewOnce(): Promise<number> {
+    if ((await this.#lease.renewOnce()) === "fenced") {
+      this.#claiming.dropFenced();
+      return 0;
+    }
+    this.#firing.pump();
+    return RENEW_PERIOD_MS;
+  }
+
+  /** Polls, and claims what there is room for. */
+  async pollOnce(): Promise<Polled> {
+    const room = this.#draining ? 0 : Math.max(0, this.#capacity() - this.#held.size);
+    this.#roomWanted = false;
+    const polled = await this.#claiming.pollOnce(room);
+    // A claim that was under way when the drain began has brought jobs that must go back too.
+    if (this.#draining) this.#giveBackUnsent();
+    this.#roomWanted = polled.full || room === 0;
+    this.#firing.pump();
+    return polled;
+  }
+
+  /** Whether so much room is free that another claim is worth its round trips. */
+  hasRoom(): boolean {
+    const capacity = this.#capacity();
+    return capacity - this.#held.size >= capacity / 4;
+  }
+
+  flushOnce(): Promise<number> {
+    return this.#outbox.flushOnce();
+  }
+
+  /** Stops claiming and gives back what is unsent; the poll that is under way gives back what it brings. */
+  beginDrain(): void {
+    this.#draining = true;
+    this.#giveBackUnsent();
+  }
+
+  /** Waits for the calls under way, up to DRAIN_CALLS_MS; those that are left end as `interrupted`. */
+  async awaitCalls(): Promise<void> {
+    const endMs = this.#clock.monotonicMs() + DRAIN_CALLS_MS;
+    while (this.#held.sending > 0 && this.#clock.monotonicMs() < endMs) {
+      this.#giveBackUnsent();
+      await this.#clock.sleep(50);
+    }
+    this.#firing.interrupt();
+    while (this.#held.sending > 0) await this.#clock.sleep(10);
+    this.#giveBackUnsent();
+  }
+
+  /** True when nothing is left that only this process knows. */
+  get isEmpty(): boolean {
+    return this.#outbox.waiting === 0 && this.#held.size === 0 && !this.#claiming.unsettled;
+  }
+
+  /** Finds out what became of a claim whose COMMIT was not answered. */
+  async settle(): Promise<void> {
+    await this.#claiming.settle();
+    if (this.#draining) this.#giveBackUnsent();
+  }
+
+  /** Takes the worker's row away: the last act of a clean exit. */
+  async leave(): Promise<void> {
+    await this.#lease.end();
+  }
+
+  #giveBackUnsent(): void {
+    this.#outbox.addGivenBack(this.#held.takeUnsent().map(heldKey));
+  }
+
+  #callEnded(): void {
+    this.#rate.note(this.#firing.ended);
+    if (!this.#roomWanted || !this.hasRoom()) return;
+    this.#roomWanted = false;
+    this.onRoom();
+  }
+
+  /** Jobs that may be in memory: some seconds of the measured rate. */
+  #capacity(): number {
+    const wanted = Math.ceil(HELD_RATE_SECONDS * this.#rate.perSecond());
+    return Math.min(HELD_JOBS_MAX, Math.max(HELD_JOBS_MIN, wanted));
+  }
+}

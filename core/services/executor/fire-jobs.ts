@@ -1,0 +1,161 @@
+/**
+ * Fires ready jobs into free slots, most urgent first, and turns each call's end into a result.
+ *
+ * Two checks stand between a ready job and its call: the worker's lease (and with it the last poll, which brings revocations),
+ * and the job's own backstop, before which the call must be able to end.
+ */
+import { unreachable } from "#core/domain/assert.ts";
+import type { AttemptRecord } from "#core/domain/job.ts";
+import {
+  BACKSTOP_GUARD_MS,
+  FAILURE_BODY_BYTES_KEPT,
+  SUCCESS_BODY_BYTES_KEPT,
+} from "#core/domain/limits.ts";
+import { oneLaneDown, priorityOfQueue } from "#core/domain/queue.ts";
+import { judge, retryDelayMs } from "#core/domain/retry-policy.ts";
+import type { Caller, CallOutcome } from "#core/ports/caller.ts";
+import type { HeldKey, JobResult } from "#core/ports/job-store.ts";
+import type { Metrics } from "#core/ports/metrics.ts";
+import type { Random } from "#core/ports/random.ts";
+import { buildCall } from "./build-call.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import type { HeldJob, HeldJobs } from "./held-jobs.ts";
+import type { Lease } from "./lease.ts";
+import type { Outbox } from "./outbox.ts";
+
+interface FiringDeps {
+  readonly held: HeldJobs;
+  readonly lease: Lease;
+  readonly outbox: Outbox;
+  readonly database: DatabaseClock;
+  readonly caller: Caller;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  /** Calls under way at once. */
+  readonly slots: number;
+}
+
+export class Firing {
+  readonly #deps: FiringDeps;
+  readonly #abort = new AbortController();
+  #ended = 0;
+
+  /** Called when a call has ended and its slot is free. */
+  onEnded: () => void = () => {};
+
+  constructor(deps: FiringDeps) {
+    this.#deps = deps;
+  }
+
+  /** Calls that have ended since the start: what the executor's rate is measured from. */
+  get ended(): number {
+    return this.#ended;
+  }
+
+  /** Starts as many ready jobs as there are free slots. Call it when a job becomes ready, a slot free or the lease good again. */
+  pump(): void {
+    const { held, lease, slots } = this.#deps;
+    while (held.sending < slots && lease.mayStart()) {
+      const next = held.peekReady();
+      if (next === null) return;
+      if (this.#isTooNearBackstop(next)) {
+        held.remove(next);
+        this.#deps.outbox.addGivenBack([heldKey(next)]);
+        continue;
+      }
+      held.startSending(next);
+      void this.#send(next);
+    }
+  }
+
+  /** Ends the calls under way as `interrupted`. */
+  interrupt(): void {
+    this.#abort.abort();
+  }
+
+  #isTooNearBackstop({ job }: HeldJob): boolean {
+    return this.#deps.database.nowMs() + job.timeoutMs + BACKSTOP_GUARD_MS > job.dueAtMs;
+  }
+
+  async #send(held: HeldJob): Promise<void> {
+    const { database, caller, metrics } = this.#deps;
+    const { job } = held;
+    const startedAtMs = Math.floor(database.nowMs());
+    const lagMs = startedAtMs - job.runAtMs;
+    if (job.attempt === 1 && job.trigger === "schedule")
+      metrics.observeLagMs(priorityOfQueue(job.queue), startedAtMs - job.scheduledAtMs);
+    metrics.count("sent", 1);
+    const outcome = await caller.call(buildCall(job, held.version.request), this.#abort.signal);
+    this.#ended++;
+    this.#deps.held.remove(held);
+    this.#deps.outbox.addResult(this.#resultOf(held, outcome, startedAtMs, lagMs));
+    this.pump();
+    this.onEnded();
+  }
+
+  #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number, lagMs: number): JobResult {
+    const { job, version } = held;
+    const { metrics, random, database } = this.#deps;
+    const verdict = judge(outcome);
+    const success = verdict.kind === "success";
+    const base = {
+      ...heldKey(held),
+      record: recordOf(job.attempt, outcome, success, startedAtMs, lagMs),
+    };
+    if (outcome.kind === "failed" && outcome.error === "interrupted") {
+      metrics.count("interrupted", 1);
+      return { ...base, kind: "interrupt" };
+    }
+    metrics.count(success ? "succeeded" : "failed", 1);
+    switch (verdict.kind) {
+      case "success":
+        return { ...base, kind: "succeed" };
+      case "failure":
+      case "final": {
+        const failures = Math.max(1, job.attempt - job.lost);
+        const retryAfterMs = verdict.kind === "failure" ? verdict.retryAfterMs : null;
+        const delayMs = retryDelayMs(version.retry, failures, random.unit(), retryAfterMs);
+        const finalReason = verdict.kind === "final" ? verdict.reason : null;
+        return {
+          ...base,
+          kind: "fail",
+          retryAtMs: Math.ceil(database.nowMs()) + delayMs,
+          retryQueue: oneLaneDown(job.queue, job.tenantId),
+          finalReason,
+          // The row's own `lost` can only have grown since the claim, which leaves more attempts, never fewer.
+          maybeDead: finalReason !== null || job.attempt - job.lost >= job.maxAttempts,
+        };
+      }
+      default:
+        return unreachable(verdict);
+    }
+  }
+}
+
+/** What names a held job to the store. */
+export function heldKey({ job, workerId }: Pick<HeldJob, "job" | "workerId">): HeldKey {
+  return { id: job.id, workerId, claimNo: job.claimNo };
+}
+
+function recordOf(
+  attempt: number,
+  outcome: CallOutcome,
+  success: boolean,
+  startedAtMs: number,
+  lagMs: number,
+): AttemptRecord {
+  const common = { attempt, startedAtMs, lagMs, durationMs: outcome.durationMs };
+  if (outcome.kind === "failed")
+    return { ...common, statusCode: null, error: outcome.error, responseBody: null };
+  const keep = success ? SUCCESS_BODY_BYTES_KEPT : FAILURE_BODY_BYTES_KEPT;
+  const responseBody = firstBytes(outcome.responseBody, keep);
+  return { ...common, statusCode: outcome.statusCode, error: null, responseBody };
+}
+
+/** The first `bytes` of a text in UTF-8, cut between characters. */
+function firstBytes(text: string, bytes: number): string {
+  if (text.length * 3 <= bytes) return text;
+  const target = new Uint8Array(bytes);
+  const { read } = new TextEncoder().encodeInto(text, target);
+  return text.slice(0, read);
+}

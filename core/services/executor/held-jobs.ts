@@ -1,0 +1,158 @@
+/**
+ * The jobs in this executor's hands. Each waits on a timer of its own until its time on the database's clock, then in a heap by
+ * (queue, due) for a free slot, and is gone from here when its call has ended or it is given back.
+ */
+import { assert } from "#core/domain/assert.ts";
+import type { TaskId, WorkerId } from "#core/domain/ids.ts";
+import type { TaskVersion } from "#core/domain/task.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+
+export interface HeldJob {
+  readonly job: ClaimedJob;
+  readonly version: TaskVersion;
+  /** The id it was claimed under: results are written under it even after a fence. */
+  readonly workerId: WorkerId;
+  /** The database's now in the claim's SELECT. */
+  readonly claimedAtMs: number;
+  phase: "timer" | "ready" | "sending" | "gone";
+  cancelTimer: (() => void) | null;
+}
+
+export class HeldJobs {
+  readonly #clock: Clock;
+  readonly #database: DatabaseClock;
+  readonly #onReady: () => void;
+  readonly #held = new Set<HeldJob>();
+  readonly #ready: HeldJob[] = [];
+  #sending = 0;
+
+  constructor(clock: Clock, database: DatabaseClock, onReady: () => void) {
+    this.#clock = clock;
+    this.#database = database;
+    this.#onReady = onReady;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  get sending(): number {
+    return this.#sending;
+  }
+
+  get unsent(): number {
+    return this.#held.size - this.#sending;
+  }
+
+  /** Takes a claimed job in. After a fence the same job may be here twice: the call under way, and the new claim of it. */
+  add(claimed: Pick<HeldJob, "job" | "version" | "workerId" | "claimedAtMs">): void {
+    const held: HeldJob = { ...claimed, phase: "timer", cancelTimer: null };
+    this.#held.add(held);
+    this.#arm(held);
+  }
+
+  #arm(held: HeldJob): void {
+    const delayMs = held.job.runAtMs - this.#database.nowMs();
+    if (delayMs > 0) {
+      held.cancelTimer = this.#clock.setTimer(delayMs, () => {
+        // A timer may fire some ms early: look at the database's clock again.
+        if (held.phase === "timer") this.#arm(held);
+      });
+      return;
+    }
+    held.cancelTimer = null;
+    held.phase = "ready";
+    push(this.#ready, held);
+    this.#onReady();
+  }
+
+  /** The most urgent job whose time has come, without taking it. */
+  peekReady(): HeldJob | null {
+    while (this.#ready[0]?.phase === "gone") pop(this.#ready);
+    return this.#ready[0] ?? null;
+  }
+
+  /** Marks the job that `peekReady` showed as being sent. */
+  startSending(held: HeldJob): void {
+    assert(this.#ready[0] === held && held.phase === "ready", "the most urgent ready job is sent");
+    pop(this.#ready);
+    held.phase = "sending";
+    this.#sending++;
+  }
+
+  /** Forgets a job: its call has ended, or it is given back or dropped unsent. */
+  remove(held: HeldJob): void {
+    assert(held.phase !== "gone", "a job leaves once");
+    if (held.phase === "sending") this.#sending--;
+    held.cancelTimer?.();
+    held.cancelTimer = null;
+    held.phase = "gone";
+    this.#held.delete(held);
+  }
+
+  /** Removes and returns every job whose call has not begun. */
+  takeUnsent(): HeldJob[] {
+    return this.#takeWhere(() => true);
+  }
+
+  /** Removes and returns the unsent jobs that a revocation names and that were claimed at or before it. */
+  takeRevoked(revocations: readonly Revocation[]): HeldJob[] {
+    if (revocations.length === 0) return [];
+    const byTask = new Map<TaskId, Revocation[]>();
+    for (const revocation of revocations) {
+      const list = byTask.get(revocation.taskId);
+      if (list === undefined) byTask.set(revocation.taskId, [revocation]);
+      else list.push(revocation);
+    }
+    return this.#takeWhere(({ job, claimedAtMs }) =>
+      (byTask.get(job.taskId) ?? []).some(
+        ({ jobId, atMs }) => (jobId === null || jobId === job.id) && claimedAtMs <= atMs,
+      ),
+    );
+  }
+
+  #takeWhere(wanted: (held: HeldJob) => boolean): HeldJob[] {
+    const taken: HeldJob[] = [];
+    for (const held of this.#held) if (held.phase !== "sending" && wanted(held)) taken.push(held);
+    for (const held of taken) this.remove(held);
+    return taken;
+  }
+}
+
+/** Order in which ready jobs are sent: priority and lane, then the longest due. */
+function before(a: HeldJob, b: HeldJob): boolean {
+  if (a.job.queue !== b.job.queue) return a.job.queue < b.job.queue;
+  return a.job.runAtMs < b.job.runAtMs;
+}
+
+/** Binary heap. */
+function push(heap: HeldJob[], item: HeldJob): void {
+  let at = heap.push(item) - 1;
+  while (at > 0) {
+    const parent = (at - 1) >> 1;
+    const above = heap[parent] as HeldJob;
+    if (!before(item, above)) break;
+    heap[at] = above;
+    at = parent;
+  }
+  heap[at] = item;
+}
+
+function pop(heap: HeldJob[]): void {
+  const last = heap.pop();
+  if (last === undefined || heap.length === 0) return;
+  let at = 0;
+  for (;;) {
+    let child = 2 * at + 1;
+    if (child >= heap.length) break;
+    if (child + 1 < heap.length && before(heap[child + 1] as HeldJob, heap[child] as HeldJob))
+      child++;
+    const below = heap[child] as HeldJob;
+    if (!before(below, last)) break;
+    heap[at] = below;
+    at = child;
+  }
+  heap[at] = last;
+}

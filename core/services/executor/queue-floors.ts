@@ -1,0 +1,44 @@
+/**
+ * Which queues a poll looks at, and from which `dueAt` on.
+ *
+ * A claimed row leaves a dead entry in the index until no snapshot can see it; a range that begins at the start of its queue
+ * walks over all of them. Rows become pending with `dueAt` no earlier than the write, so nothing enters below the last head (or
+ * the database's now, where the queue was empty) but from a transaction older than FLOOR_SLACK_MS: the range begins there. One
+ * poll in WHOLE_RANGE_EVERY goes without a floor and finds even those.
+ */
+import { FLOOR_SLACK_MS } from "#core/domain/limits.ts";
+import { PRIORITIES, QUEUES, queueOf } from "#core/domain/queue.ts";
+import type { Poll } from "#core/ports/job-store.ts";
+
+const ALL_QUEUES_EVERY = 10;
+const WHOLE_RANGE_EVERY = 100;
+
+export class QueueFloors {
+  readonly #floorsMs = new Map<number, number>();
+  readonly #seen = new Set<number>(PRIORITIES.map(queueOf));
+  #polls = 0;
+
+  /** The queues to ask for in the next poll: those seen in use, all of them once in ten. */
+  next(): { queue: number; floorMs: number | null }[] {
+    const whole = this.#polls % WHOLE_RANGE_EVERY === 0;
+    const all = this.#polls % ALL_QUEUES_EVERY === 0;
+    this.#polls++;
+    const queues = all
+      ? Array.from({ length: QUEUES }, (_, queue) => queue)
+      : [...this.#seen].sort((a, b) => a - b);
+    return queues.map((queue) => ({ queue, floorMs: whole ? null : this.floorOf(queue) }));
+  }
+
+  floorOf(queue: number): number | null {
+    return this.#floorsMs.get(queue) ?? null;
+  }
+
+  /** Learns from an answered poll. */
+  note(asked: readonly { queue: number }[], poll: Poll): void {
+    for (const { queue } of asked) {
+      const headMs = poll.heads.get(queue);
+      if (headMs !== undefined) this.#seen.add(queue);
+      this.#floorsMs.set(queue, Math.min(headMs ?? poll.nowMs, poll.nowMs) - FLOOR_SLACK_MS);
+    }
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * One tick of the scheduler: tasks that are due, or will be inside the horizon, become jobs, in one transaction with a constant
+ * number of statements. Missed runs have a share of their own, so that a storm of them never delays what is due now.
+ */
+
+import { RUN_OF_OCCURRENCE } from "#core/domain/ids.ts";
+import type { Job, Retention } from "#core/domain/job.ts";
+import {
+  HORIZON_MS,
+  MATERIALIZE_CATCH_UP_JOBS_MAX,
+  MATERIALIZE_JOBS_MAX,
+  MATERIALIZE_STEPS_MAX,
+  MISSED_AFTER_MS,
+  REASON_LENGTH_MAX,
+} from "#core/domain/limits.ts";
+import { makeSkippedJob } from "#core/domain/make-job.ts";
+import { planRuns } from "#core/domain/plan-runs.ts";
+import { ScheduleError } from "#core/domain/schedule.ts";
+import type { DueTask } from "#core/domain/task.ts";
+import type { Metrics } from "#core/ports/metrics.ts";
+import type {
+  DueTasks,
+  Materialized,
+  MaterializePlan,
+  TaskAdvance,
+  TaskStore,
+} from "#core/ports/task-store.ts";
+
+export interface MaterializeDeps {
+  readonly tasks: TaskStore;
+  readonly metrics: Metrics;
+  readonly retention: Retention;
+}
+
+/** Runs one tick. Null when nothing was due; call again at once otherwise. */
+export async function materializeDueTasks(deps: MaterializeDeps): Promise<Materialized | null> {
+  const bounds = {
+    horizonMs: HORIZON_MS,
+    missedAfterMs: MISSED_AFTER_MS,
+    missedTasksMax: MATERIALIZE_CATCH_UP_JOBS_MAX,
+    tasksMax: MATERIALIZE_JOBS_MAX,
+  };
+  const done = await deps.tasks.materialize(bounds, (due) => planTick(due, deps.retention));
+  if (done === null) return null;
+  deps.metrics.count("materialized", done.made);
+  deps.metrics.count("materialize_already_made", done.alreadyMade);
+  deps.metrics.count("schedule_errors", done.errors);
+  return done;
+}
+
+/** Plans one tick: pure. Tasks that find no room stay due and come first in the next one. */
+export function planTick(due: DueTasks, retention: Retention): MaterializePlan {
+  const tick = new TickPlan(due.nowMs, retention);
+  let left = due.missed.length;
+  for (const task of due.missed) {
+    if (!tick.planMissed(task, left)) break;
+    left--;
+  }
+  for (const task of due.due) if (!tick.planDue(task)) break;
+  return { jobs: tick.jobs, advances: tick.advances };
+}
+
+class TickPlan {
+  readonly jobs: Job[] = [];
+  readonly advances: TaskAdvance[] = [];
+  #missedRowsLeft = MATERIALIZE_CATCH_UP_JOBS_MAX;
+  #stepsLeft = MATERIALIZE_STEPS_MAX;
+  readonly #nowMs: number;
+  readonly #retention: Retention;
+
+  constructor(nowMs: number, retention: Retention) {
+    this.#nowMs = nowMs;
+    this.#retention = retention;
+  }
+
+  /** Shares the room for missed runs evenly over the tasks that have any. False when there is none left. */
+  planMissed(task: DueTask, tasksLeft: number): boolean {
+    if (this.#missedRowsLeft < 1 || this.#stepsLeft < 1) return false;
+    const missedRowsMax = Math.ceil(this.#missedRowsLeft / tasksLeft);
+    const stepsMax = Math.ceil(this.#stepsLeft / tasksLeft);
+    this.#plan(task, missedRowsMax, stepsMax);
+    return true;
+  }
+
+  planDue(task: DueTask): boolean {
+    if (this.jobs.length >= MATERIALIZE_JOBS_MAX) return false;
+    // What is due is not missed: it needs no room for that, and each run made is one step.
+    this.#plan(task, 1, MATERIALIZE_JOBS_MAX);
+    return true;
+  }
+
+  #plan(task: DueTask, missedRowsMax: number, stepsMax: number): void {
+    try {
+      const plan = planRuns(task, {
+        nowMs: this.#nowMs,
+        horizonMs: this.#nowMs + HORIZON_MS,
+        missedRowsMax,
+        dueRowsMax: MATERIALIZE_JOBS_MAX - this.jobs.length,
+        stepsMax,
+        retention: this.#retention,
+      });
+      this.#missedRowsLeft -= plan.missedRows;
+      this.#stepsLeft -= plan.steps;
+      this.jobs.push(...plan.jobs);
+      this.advances.push({
+        taskId: task.id,
+        nextRunAtMs: plan.nextRunAtMs,
+        madeUntilMs: plan.madeUntilMs,
+        error: null,
+      });
+    } catch (error) {
+      if (!(error instanceof ScheduleError)) throw error;
+      this.#stop(task, error.message.slice(0, REASON_LENGTH_MAX));
+    }
+  }
+
+  /** One bad schedule stops nobody else: its task is marked, and the run that was due has a row that says why it did not happen. */
+  #stop(task: DueTask, reason: string): void {
+    if (task.nextRunAtMs !== null) {
+      this.jobs.push(
+        makeSkippedJob(task, task.nextRunAtMs, {
+          reason: `schedule cannot go on: ${reason}`,
+          run: RUN_OF_OCCURRENCE,
+          covers: null,
+          nowMs: this.#nowMs,
+          retention: this.#retention,
+        }),
+      );
+    }
+    const madeUntilMs = task.nextRunAtMs;
+    this.advances.push({ taskId: task.id, nextRunAtMs: null, madeUntilMs, error: reason });
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Paces one `…Once` step: calls it, waits as long as it asks, backs off while it throws, stops when told. What the step does is
+ * its own affair; loops, backing off and stopping live here only.
+ */
+import { OperatingError } from "#core/domain/errors.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { Logger } from "#core/ports/logger.ts";
+import type { Random } from "#core/ports/random.ts";
+
+export interface LoopDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export interface Loop {
+  readonly name: string;
+  /** One step; returns ms until the next. Operating errors that are retryable are waited out, any other ends the process. */
+  readonly step: () => Promise<number>;
+  /** First and longest wait after a failure, ms. */
+  readonly backoffMs: { readonly first: number; readonly max: number };
+}
+
+const SAID_AGAIN_EVERY_MS = 10_000;
+
+/** What a loop waits on and anybody can set; waking a loop that is awake ends its next wait at once. */
+export class Wake {
+  #controller = new AbortController();
+
+  set = (): void => this.#controller.abort();
+
+  /** Waits `delayMs` or until set; then it is unset again. */
+  async wait(clock: Clock, delayMs: number): Promise<void> {
+    if (delayMs > 0) await clock.sleep(delayMs, this.#controller.signal);
+    if (this.#controller.signal.aborted) this.#controller = new AbortController();
+  }
+}
+
+/** Runs until `stop` is aborted; resolves after the step that is under way. */
+export async function runLoop(
+  deps: LoopDeps,
+  loop: Loop,
+  stop: AbortSignal,
+  wake = new Wake(),
+): Promise<void> {
+  stop.addEventListener("abort", wake.set, { once: true });
+  let failures = 0;
+  let saidMs = Number.NEGATIVE_INFINITY;
+  while (!stop.aborted) {
+    let delayMs: number;
+    try {
+      delayMs = await loop.step();
+      if (failures > 0) deps.logger.info(`${loop.name}: working again`, { count: failures });
+      failures = 0;
+    } catch (error) {
+      if (!(error instanceof OperatingError) || !error.retryable) throw error;
+      failures++;
+      const grownMs = Math.min(
+        loop.backoffMs.max,
+        loop.backoffMs.first * 2 ** Math.min(failures - 1, 16),
+      );
+      delayMs = grownMs * (0.5 + deps.random.unit() / 2);
+      const nowMs = deps.clock.monotonicMs();
+      if (nowMs - saidMs >= SAID_AGAIN_EVERY_MS || failures === 1) {
+        saidMs = nowMs;
+        const { code, message } = error;
+        deps.logger.warn(`${loop.name}: database away or busy; trying again`, {
+          code,
+          message,
+          count: failures,
+          delayMs: Math.round(delayMs),
+        });
+      }
+      await deps.clock.sleep(delayMs, stop);
+      continue;
+    }
+    await wake.wait(deps.clock, delayMs);
+  }
+}

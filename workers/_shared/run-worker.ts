@@ -1,0 +1,93 @@
+/**
+ * The life of a worker process: read the configuration, run until SIGTERM or SIGINT, drain, exit. A worker gets a signal to stop
+ * on and returns its exit code; this file owns signals, exit codes and the deadline on leaving.
+ */
+import { systemClock } from "#adapters/system/clock.ts";
+import { type LogLevel, openLogger } from "#adapters/system/logger.ts";
+import { type MetricsInMemory, openMetrics } from "#adapters/system/metrics.ts";
+import { systemRandom } from "#adapters/system/random.ts";
+import { type EnvDeclaration, type EnvValues, readEnv } from "#adapters/system/read-env.ts";
+import { ConfigurationInvalid } from "#core/domain/errors.ts";
+import type { Retention } from "#core/domain/job.ts";
+import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
+import type { Logger } from "#core/ports/logger.ts";
+
+const SUMMARY_EVERY_MS = 60_000;
+
+export interface WorkerContext<D extends EnvDeclaration> {
+  readonly env: EnvValues<D>;
+  readonly clock: typeof systemClock;
+  readonly random: typeof systemRandom;
+  readonly metrics: MetricsInMemory;
+  readonly logger: Logger;
+  /** Aborted when the process is told to stop. */
+  readonly stop: AbortSignal;
+}
+
+/** Runs `main` as this process's only job. Never returns. */
+export async function runWorker<const D extends EnvDeclaration>(
+  name: string,
+  declaration: D,
+  main: (context: WorkerContext<D>) => Promise<number>,
+): Promise<never> {
+  const env = readConfiguration(name, declaration);
+  const level = (env as Record<string, unknown>)["LOG_LEVEL"] as LogLevel;
+  const logger = openLogger({ service: name, level });
+  const metrics = openMetrics();
+  const stopping = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    process.on(signal, () => {
+      if (stopping.signal.aborted) return;
+      logger.info("stopping", { signal });
+      stopping.abort();
+      // Whatever hangs, the process is gone before the platform kills it.
+      setTimeout(() => process.exit(1), DRAIN_TOTAL_MS).unref();
+    });
+  const summary = setInterval(() => sayCounters(logger, metrics), SUMMARY_EVERY_MS);
+  try {
+    const context = { env, clock: systemClock, random: systemRandom, metrics, logger };
+    const code = await main({ ...context, stop: stopping.signal });
+    sayCounters(logger, metrics);
+    logger.info("stopped", { status: code });
+    process.exit(code);
+  } catch (error) {
+    // A bug, or configuration that cannot work: stop here; the platform starts a fresh process and others take the jobs.
+    const { name: kind, message, stack } = error as Error;
+    logger.error(`${kind}: ${message}`, {
+      code: "worker-failed",
+      message: stack?.split("\n")[1]?.trim() ?? "",
+    });
+    process.exit(1);
+  } finally {
+    clearInterval(summary);
+  }
+}
+
+function readConfiguration<const D extends EnvDeclaration>(
+  name: string,
+  declaration: D,
+): EnvValues<D> {
+  try {
+    return readEnv(declaration, process.env, { ownPrefix: `${name.toUpperCase()}_` });
+  } catch (error) {
+    if (!(error instanceof ConfigurationInvalid)) throw error;
+    process.stderr.write(`${name}: ${error.message}\n`);
+    process.exit(2);
+  }
+}
+
+function sayCounters(logger: Logger, metrics: MetricsInMemory): void {
+  const counters = metrics.takeSummary();
+  if (Object.keys(counters).length > 0) logger.info("since the last summary", { counters });
+}
+
+/** Retention from the two settings that every process that ends jobs has. */
+export function retentionOf(env: {
+  readonly ARCHIVE_SUCCEEDED_AFTER_SECONDS: number;
+  readonly ARCHIVE_ENDED_AFTER_SECONDS: number;
+}): Retention {
+  return {
+    succeededMs: env.ARCHIVE_SUCCEEDED_AFTER_SECONDS * 1_000,
+    endedMs: env.ARCHIVE_ENDED_AFTER_SECONDS * 1_000,
+  };
+}

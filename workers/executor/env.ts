@@ -1,0 +1,15 @@
+/** Environment of the executor: pure data, read here and by infra. */
+export const executorEnv = {
+  MYSQL_URL: { kind: "url", protocols: ["mysql:"] },
+  LOG_LEVEL: {
+    kind: "choice",
+    choices: ["debug", "info", "warn", "error", "silent"],
+    default: "info",
+  },
+  /** Which shard this process works on. */
+  SHARD: { kind: "text", default: "0" },
+  /** Calls under way at once. */
+  EXECUTOR_SLOTS: { kind: "integer", min: 1, max: 10_000, default: 64 },
+  ARCHIVE_SUCCEEDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 3_600 },
+  ARCHIVE_ENDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 1_209_600 },
+} as const;
