@@ -18,11 +18,11 @@ const CODES: Record<string, string> = {
 
 /** Never throws; whatever has no name of its own is `network`. */
 export function callErrorCode(error: unknown): string {
+  if (error instanceof Error && error.name === "HTTPParserError") return "protocol";
   const code = codeOf(error) ?? codeOf((error as { cause?: unknown } | null)?.cause);
   if (code === null) return "network";
   const known = CODES[code];
   if (known !== undefined) return known;
-  if (code.startsWith("HPE_")) return "protocol";
   return code.startsWith("ERR_TLS") || code.includes("CERT") ? "tls" : "network";
 }
 

@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
+import { after, before, test } from "node:test";
+import { systemClock } from "#adapters/system/clock.ts";
+import type { Call } from "#core/ports/caller.ts";
+import { openCaller } from "./caller.ts";
+
+const caller = openCaller({ clock: systemClock });
+const never = new AbortController().signal;
+const servers: Server[] = [];
+let origin = "";
+let connections = 0;
+const seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] =
+  [];
+
+/** Answers by path: what an endpoint may do to us. */
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk) => chunks.push(chunk));
+  request.on("end", () => {
+    const { method = "", url = "", headers } = request;
+    seen.push({ method, url, headers, body: Buffer.concat(chunks).toString("latin1") });
+    if (url === "/redirect") response.writeHead(302, { location: "/never" }).end();
+    else if (url === "/busy") response.writeHead(429, { "retry-after": "7" }).end("later");
+    else if (url === "/hang") response.flushHeaders();
+    else if (url === "/trickle") trickle(response);
+    else if (url === "/huge") flood(response);
+    else if (url === "/emoji") response.end("é".repeat(2_000));
+    else response.end("ok");
+  });
+}
+
+function trickle(response: ServerResponse): void {
+  const timer = setInterval(() => response.write("x"), 20);
+  response.on("close", () => clearInterval(timer));
+}
+
+function flood(response: ServerResponse): void {
+  const chunk = Buffer.alloc(65_536, "y");
+  const more = () => {
+    while (!response.destroyed && response.write(chunk));
+  };
+  response.on("drain", more);
+  more();
+}
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  servers.push(server);
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+before(async () => {
+  const server = createServer(answer);
+  server.on("connection", () => connections++);
+  origin = await listen(server);
+});
+
+after(async () => {
+  await caller.close();
+  for (const server of servers) server.close();
+});
+
+function callTo(url: string, changes: Partial<Call> = {}): Call {
+  return {
+    method: "POST",
+    url,
+    headers: { "x-kind": "test" },
+    body: null,
+    timeoutMs: 2_000,
+    responseBytesMax: 1_024,
+    ...changes,
+  };
+}
+
+test("an answer brings status, first bytes and duration; method, headers and body arrive as given", async () => {
+  const outcome = await caller.call(
+    callTo(`${origin}/x?y=1`, { method: "PUT", body: new Uint8Array([0, 255, 10]) }),
+    never,
+  );
+  assert.equal(outcome.kind, "answered");
+  assert.partialDeepStrictEqual(outcome, {
+    statusCode: 200,
+    responseBody: "ok",
+    retryAfterMs: null,
+  });
+  assert.partialDeepStrictEqual(seen.at(-1), {
+    method: "PUT",
+    url: "/x?y=1",
+    body: "\u0000\u00ff\n",
+  });
+  assert.equal(seen.at(-1)?.headers["x-kind"], "test");
+});
+
+test("a redirect is an answer, never followed", async () => {
+  const outcome = await caller.call(callTo(`${origin}/redirect`), never);
+  assert.partialDeepStrictEqual(outcome, { kind: "answered", statusCode: 302 });
+  assert.ok(!seen.some(({ url }) => url === "/never"));
+});
+
+test("Retry-After is read", async () => {
+  const outcome = await caller.call(callTo(`${origin}/busy`), never);
+  assert.partialDeepStrictEqual(outcome, { statusCode: 429, retryAfterMs: 7_000 });
+});
+
+test("one deadline covers a hanging body and one that trickles", async () => {
+  for (const path of ["/hang", "/trickle"]) {
+    const startMs = performance.now();
+    const outcome = await caller.call(callTo(origin + path, { timeoutMs: 300 }), never);
+    const tookMs = performance.now() - startMs;
+    assert.partialDeepStrictEqual(outcome, { kind: "failed", error: "timeout" });
+    assert.ok(tookMs >= 290 && tookMs < 800, `${path} took ${tookMs} ms`);
+  }
+});
+
+test("an endless response is cut at the bytes kept, and the call ends", async () => {
+  const outcome = await caller.call(callTo(`${origin}/huge`), never);
+  assert.equal(outcome.kind, "answered");
+  assert.equal(outcome.kind === "answered" && outcome.responseBody.length, 1_024);
+});
+
+test("a longer response than is kept is drained, so that its connection serves the next call", async () => {
+  await caller.call(callTo(`${origin}/emoji`), never);
+  const before = connections;
+  for (let i = 0; i < 10; i++) await caller.call(callTo(`${origin}/emoji`), never);
+  // A call that begins while the last one's connection is being released may open a second one.
+  assert.ok(connections - before <= 1, `${connections - before} new connections`);
+});
+
+test("the signal ends a call as interrupted, before it begins too", async () => {
+  const stop = new AbortController();
+  const pending = caller.call(callTo(`${origin}/hang`), stop.signal);
+  setImmediate(() => stop.abort());
+  assert.partialDeepStrictEqual(await pending, { kind: "failed", error: "interrupted" });
+  const late = await caller.call(callTo(`${origin}/hang`), stop.signal);
+  assert.partialDeepStrictEqual(late, { kind: "failed", error: "interrupted" });
+});
+
+test("what cannot be reached or is not HTTP has a stable code", async () => {
+  const cut = await listen(
+    createTcpServer((socket) => void socket.once("data", () => socket.resetAndDestroy())),
+  );
+  const noise = await listen(
+    createTcpServer((socket) => void socket.once("data", () => socket.end("what?\r\n\r\n"))),
+  );
+  const closed = await listen(createTcpServer());
+  await new Promise((resolve) => servers.pop()?.close(resolve));
+  const codes = [];
+  for (const url of [
+    closed,
+    cut,
+    noise,
+    "http://no-such-host.invalid/",
+    "http://127.0.0.1:99999/",
+  ]) {
+    const outcome = await caller.call(callTo(url), never);
+    codes.push(outcome.kind === "failed" ? outcome.error : outcome.statusCode);
+  }
+  assert.deepEqual(codes, [
+    "connection-refused",
+    "connection-reset",
+    "protocol",
+    "dns",
+    "request-invalid",
+  ]);
+});
