@@ -187,6 +187,16 @@ describe("cron: accepted", () => {
     });
   }
 
+  test("a rare one that follows real time runs in both passes, and across changes months ahead", () => {
+    const rare = cron("*/10 1 1 11 *", "America/New_York");
+    assert.equal(next(rare, "2026-11-01T05:50:00Z"), "2026-11-01T06:00:00.000Z");
+    assert.equal(next(rare, "2026-11-01T06:50:00Z"), "2027-11-01T05:00:00.000Z");
+    const summer = cron("*/10 0 1 7 *", "Europe/Madrid");
+    assert.equal(next(summer, "2026-01-15T00:00:00Z"), "2026-06-30T22:00:00.000Z");
+    const winter = cron("*/10 0 1 12 *", "Europe/Madrid");
+    assert.equal(next(winter, "2026-07-15T00:00:00Z"), "2026-11-30T23:00:00.000Z");
+  });
+
   test("the canonical form", () => {
     assert.deepEqual(cron("  @DAILY ", "asia/calcutta"), {
       type: "cron",

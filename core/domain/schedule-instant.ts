@@ -26,7 +26,8 @@ export function readIsoTime(text: string): IsoTime | null {
   if (hour > 23 || minute > 59 || second > 59) return null;
   const epochDay = epochDayOf(year, month, day);
   const found = wallDay(epochDay);
-  if (found.year !== year || found.month !== month || found.day !== day) return null;
+  // A day or month that does not exist spills into another month; years before 100 into the 1900s.
+  if (found.year !== year || found.month !== month) return null;
   const fractionMs = Number((match[7] ?? "0").slice(0, 3).padEnd(3, "0"));
   const timeMs = ((hour * 60 + minute) * 60 + second) * 1_000 + fractionMs;
   const offsetMs = readOffset(match[8]);
