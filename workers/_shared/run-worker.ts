@@ -31,7 +31,7 @@ export async function runWorker<const D extends EnvDeclaration>(
   main: (context: WorkerContext<D>) => Promise<number>,
 ): Promise<never> {
   const env = readConfiguration(name, declaration);
-  const level = (env as Record<string, unknown>)["LOG_LEVEL"] as LogLevel;
+  const level = (env as Record<string, unknown>).LOG_LEVEL as LogLevel;
   const logger = openLogger({ service: name, level });
   const metrics = openMetrics();
   const stopping = new AbortController();

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TenantId } from "#core/domain/ids.ts";
+import { makeTaskId, readJobId } from "#core/domain/ids.ts";
+import { MATERIALIZE_CATCH_UP_JOBS_MAX, MATERIALIZE_JOBS_MAX } from "#core/domain/limits.ts";
+import type { Schedule } from "#core/domain/schedule.ts";
+import type { DueTask } from "#core/domain/task.ts";
+import { planTick } from "./materialize-due-tasks.ts";
+
+const NOW_MS = Date.UTC(2026, 5, 1, 9, 0, 0);
+const RETENTION = { succeededMs: 1, endedMs: 1 };
+const EVERY_MINUTE: Schedule = { type: "cron", expression: "* * * * *", timezone: "UTC" };
+
+let made = 0;
+function dueTask(changes: Partial<DueTask>): DueTask {
+  const random = new Uint8Array(8);
+  new DataView(random.buffer).setUint32(4, made++);
+  return {
+    id: makeTaskId(NOW_MS, 7, random),
+    tenantId: "acme" as TenantId,
+    schedule: EVERY_MINUTE,
+    priority: "normal",
+    catchUp: "all",
+    startAtMs: null,
+    endAtMs: null,
+    nextRunAtMs: NOW_MS,
+    requestVersion: 1,
+    timeoutMs: 30_000,
+    maxAttempts: 5,
+    ...changes,
+  };
+}
+
+test("one bad schedule among a hundred: it is marked and its run has a row that says why, the others are made", () => {
+  const bad = dueTask({ schedule: { type: "cron", expression: "not a cron", timezone: "UTC" } });
+  const good = Array.from({ length: 99 }, () => dueTask({}));
+  const due = [...good.slice(0, 50), bad, ...good.slice(50)];
+  const plan = planTick({ nowMs: NOW_MS, missed: [], due }, RETENTION);
+  assert.equal(plan.jobs.filter(({ status }) => status === "pending").length, 99);
+  const skipped = plan.jobs.filter(({ status }) => status === "cancelled");
+  assert.equal(skipped.length, 1);
+  assert.equal(skipped[0]?.taskId, bad.id);
+  assert.match(skipped[0]?.reason ?? "", /^schedule cannot go on: ./);
+  const advance = plan.advances.find(({ taskId }) => taskId === bad.id);
+  assert.ok(advance?.error);
+  assert.equal(advance.nextRunAtMs, null);
+  assert.ok(
+    plan.advances
+      .filter(({ error }) => error === null)
+      .every((a) => a.nextRunAtMs === NOW_MS + 60_000),
+  );
+});
+
+test("a storm of missed runs takes its share and leaves the rest to what is due now", () => {
+  const outageMs = 6 * 3_600_000;
+  const missed = Array.from({ length: 200 }, () => dueTask({ nextRunAtMs: NOW_MS - outageMs }));
+  const due = Array.from({ length: 800 }, () => dueTask({}));
+  const plan = planTick({ nowMs: NOW_MS, missed, due }, RETENTION);
+  const caughtUp = plan.jobs.filter(({ trigger }) => trigger === "catch_up");
+  assert.equal(caughtUp.length, MATERIALIZE_CATCH_UP_JOBS_MAX);
+  assert.equal(new Set(caughtUp.map(({ taskId }) => taskId)).size, 200, "each missed task gets on");
+  assert.equal(plan.jobs.filter(({ trigger }) => trigger === "schedule").length, 800);
+  assert.ok(plan.jobs.length <= MATERIALIZE_JOBS_MAX);
+});
+
+test("a tick is bounded in jobs, not in tasks; what finds no room is not advanced", () => {
+  const everySecond: Schedule = { type: "every", seconds: 1, anchor: "1970-01-01T00:00:00.000Z" };
+  const due = Array.from({ length: 100 }, () => dueTask({ schedule: everySecond }));
+  const plan = planTick({ nowMs: NOW_MS, missed: [], due }, RETENTION);
+  assert.equal(plan.jobs.length, MATERIALIZE_JOBS_MAX);
+  for (const { taskId, nextRunAtMs, madeUntilMs } of plan.advances) {
+    const times = plan.jobs
+      .filter((job) => job.taskId === taskId)
+      .map(({ id }) => readJobId(id).scheduledAtMs);
+    assert.equal(Math.max(...times), madeUntilMs);
+    assert.equal(nextRunAtMs, (madeUntilMs ?? 0) + 1_000);
+  }
+  assert.ok(plan.advances.length < due.length);
+});
