@@ -1,0 +1,95 @@
+/**
+ * A TCP proxy of ours on the loopback interface, between a worker and its database: it adds latency, stands still, breaks
+ * connections, and breaks them at a chosen statement of the MySQL protocol. That is where the interesting failures are: the
+ * COMMIT that has happened although nobody heard so, the scheduler that dies between its two statements.
+ */
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { DelayLine } from "./delay-line.ts";
+import { type Fault, type FaultSpec, Faults } from "./proxy-faults.ts";
+import { type LinkHost, ProxyLink } from "./proxy-link.ts";
+
+export interface TcpProxyOptions {
+  readonly targetPort: number;
+  readonly targetHost?: string;
+  /** 0 (the default) takes a free one. */
+  readonly port?: number;
+  /** Added to every round trip, half on each way. */
+  readonly roundTripMs?: number;
+  /** Reads statements, which `addFault` needs; false passes bytes on as they come. */
+  readonly readsStatements?: boolean;
+}
+
+export interface TcpProxy {
+  readonly port: number;
+  /** Connections that are open now. */
+  readonly open: number;
+  setRoundTripMs(roundTripMs: number): void;
+  /** Stands still: connections stay open, new ones are taken, nothing passes either way. */
+  pause(): void;
+  resume(): void;
+  /** Resets every open connection, both sides. */
+  resetAll(): void;
+  /** Refuses new connections (true), or takes them again on the same port. */
+  refuse(refused: boolean): Promise<void>;
+  /** Arms a fault for connections that are open and those to come. */
+  addFault(spec: FaultSpec): Fault;
+  close(): Promise<void>;
+}
+
+/** Listens on 127.0.0.1 and returns once it does. */
+export async function openTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> {
+  const { targetPort, targetHost = "127.0.0.1", roundTripMs = 0, readsStatements = true } = options;
+  const links = new Set<ProxyLink>();
+  const faults = new Faults();
+  const host: LinkHost = {
+    target: { host: targetHost, port: targetPort },
+    toServer: new DelayLine(),
+    toClient: new DelayLine(),
+    faults: readsStatements ? faults : null,
+    oneWayMs: roundTripMs / 2,
+    paused: false,
+  };
+  const listen = async (port: number): Promise<Server> => {
+    const listening = createServer({ noDelay: true }, (client) => {
+      links.add(new ProxyLink(client, host, (link) => links.delete(link)));
+    }).listen(port, "127.0.0.1");
+    await once(listening, "listening");
+    return listening;
+  };
+  const setPaused = (paused: boolean) => {
+    host.paused = paused;
+    for (const link of links) link.pauseOrResume();
+  };
+  const resetAll = () => {
+    for (const link of [...links]) link.reset();
+  };
+  let server: Server | null = await listen(options.port ?? 0);
+  const { port } = server.address() as AddressInfo;
+  const refuse = async (refused: boolean) => {
+    if (!refused) {
+      server ??= await listen(port);
+      return;
+    }
+    server?.close();
+    server = null;
+  };
+  return {
+    port,
+    get open() {
+      return links.size;
+    },
+    setRoundTripMs: (ms) => {
+      host.oneWayMs = ms / 2;
+    },
+    pause: () => setPaused(true),
+    resume: () => setPaused(false),
+    resetAll,
+    refuse,
+    addFault: (spec) => faults.add(spec),
+    close: async () => {
+      await refuse(true);
+      resetAll();
+    },
+  };
+}
