@@ -149,8 +149,10 @@ describe("what passes", () => {
     const rooms = ["core", "adapters", "functions", "workers", "infra", "local", "bench", "test"];
     const sources = readdirSync(repositoryRoot, { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && rooms.includes(entry.name))
-      .flatMap(({ name }) => readdirSync(join(repositoryRoot, name), { recursive: true }))
-      .filter((path) => String(path).endsWith(".ts"));
+      .flatMap(({ name }) =>
+        readdirSync(join(repositoryRoot, name), { recursive: true, encoding: "utf8" }),
+      )
+      .filter((path) => path.endsWith(".ts"));
     const run = runTool(
       "biome",
       ["check", "--reporter=json", "--max-diagnostics=1", "."],

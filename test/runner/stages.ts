@@ -1,0 +1,67 @@
+/** What `npm test` runs, in order. */
+import { globSync } from "node:fs";
+
+/** A stage that is one command: it counts as one test. */
+export type GateStage = {
+  readonly kind: "gate";
+  readonly name: string;
+  readonly command: readonly [string, ...string[]];
+  readonly deadlineMs: number;
+};
+
+/** A stage of test files, given to one `node --test`. */
+export type FileStage = {
+  readonly kind: "files";
+  readonly name: string;
+  /** Paths from the root of the repository. */
+  readonly files: readonly string[];
+  /** Files that run at the same time. */
+  readonly concurrency: number;
+  /** Whether its tests are given a real MySQL in MYSQL_URL. */
+  readonly needsMysql: boolean;
+  /** For one file; names the one that hangs before the stage's deadline ends them all. */
+  readonly fileDeadlineMs: number;
+  readonly deadlineMs: number;
+};
+
+export type Stage = GateStage | FileStage;
+
+const MINUTE_MS = 60_000;
+
+/** Everything together; each stage has less. */
+export const runDeadlineMs = 19 * MINUTE_MS;
+
+const mysqlRooms = ["contract", "integration", "e2e"];
+const outside = /(^|\/)(node_modules|cdk\.out|\.local|\.tmp)\//;
+
+/** All stages, with the test files that are below `root` now. Every `*.test.ts` belongs to exactly one. */
+export function listStages(root: string): readonly Stage[] {
+  const files = globSync("**/*.test.ts", { cwd: root, exclude: (path) => outside.test(`${path}/`) })
+    .filter((path) => !outside.test(path))
+    .sort();
+  const room = (path: string) => /^test\/([^/]+)\//.exec(path)?.[1] ?? "";
+  return [
+    { kind: "gate", name: "check", command: ["npm", "run", "check"], deadlineMs: 3 * MINUTE_MS },
+    { kind: "gate", name: "synth", command: ["npm", "run", "synth"], deadlineMs: MINUTE_MS },
+    {
+      kind: "files",
+      name: "unit",
+      files: files.filter((path) => !mysqlRooms.includes(room(path))),
+      concurrency: 2,
+      needsMysql: false,
+      fileDeadlineMs: 3 * MINUTE_MS,
+      deadlineMs: 8 * MINUTE_MS,
+    },
+    ...mysqlRooms.map(
+      (name): FileStage => ({
+        kind: "files",
+        name,
+        files: files.filter((path) => room(path) === name),
+        concurrency: 1,
+        needsMysql: true,
+        fileDeadlineMs: 5 * MINUTE_MS,
+        deadlineMs: 7 * MINUTE_MS,
+      }),
+    ),
+  ];
+}
