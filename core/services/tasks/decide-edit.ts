@@ -1,0 +1,155 @@
+/**
+ * What an edit of a task writes, given the task under its lock. Pure: the store calls it again after a deadlock.
+ *
+ * `next_run_at` moves for three reasons only. A changed schedule starts again from now, after the old one's overdue runs are
+ * accounted for. A changed request or priority sets it back to the earliest planned job that is not frozen, so that those are
+ * made anew. Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
+ */
+import type { Job, Retention } from "#core/domain/job.ts";
+import { planRuns } from "#core/domain/plan-runs.ts";
+import { atInstantMs, ScheduleError } from "#core/domain/schedule.ts";
+import type { Task, TaskVersion } from "#core/domain/task.ts";
+import type { LockedTask, TaskEdit } from "#core/ports/task-store.ts";
+import { firstRunAfter } from "./first-run.ts";
+import { coverPassedRuns } from "./passed-runs.ts";
+import { isSame } from "./same.ts";
+import type { FieldProblem, TaskSettings } from "./task-settings.ts";
+
+/** Overdue runs that one edit makes; what is beyond shares one cancelled row. */
+export const OVERDUE_ROWS_MAX = 1_000;
+const OVERDUE_ROUNDS_MAX = 20;
+const OVERDUE_STEPS_MAX = 2_000;
+
+export type EditRefusal =
+  | { readonly kind: "invalid"; readonly problems: readonly FieldProblem[] }
+  | { readonly kind: "version-mismatch"; readonly version: number };
+
+export interface EditContext {
+  /** A random run number, for the row of what passed. */
+  readonly run: number;
+  readonly retention: Retention;
+}
+
+/** Decides a PATCH that turns the task's settings into `settings`. */
+export function decideEdit(
+  locked: LockedTask,
+  settings: TaskSettings,
+  context: EditContext,
+): TaskEdit<EditRefusal> {
+  const { task, version, nowMs } = locked;
+  const { name, request, timeoutMs, retry, ...rest } = settings;
+  const newRequest = !isSame(
+    { request, timeoutMs, retry },
+    { request: version.request, timeoutMs: version.timeoutMs, retry: version.retry },
+  );
+  const requestVersion = newRequest ? task.requestVersion + 1 : task.requestVersion;
+  const edited: Task = {
+    ...task,
+    ...rest,
+    name: name ?? task.id,
+    requestVersion,
+    timeoutMs,
+    maxAttempts: retry.maxAttempts,
+  };
+  const newTiming = !isSameTiming(task, edited);
+  if (isSame(task, edited) && !newRequest && task.error === null) return { kind: "unchanged" };
+  const newVersion: TaskVersion | null = newRequest
+    ? { taskId: task.id, requestVersion, request, timeoutMs, retry }
+    : null;
+  const saved: Task = { ...edited, version: task.version + 1, updatedAtMs: nowMs };
+  // Any edit sets a stopped schedule going again, if it can go on by now.
+  const revived = task.error !== null && firstRunAfter(saved, nowMs).kind === "run";
+  if (newTiming || revived) return restart(locked, saved, newVersion, context);
+  if (newRequest || edited.priority !== task.priority) return remake(locked, saved, newVersion);
+  return { kind: "write", task: saved, newVersion, jobsEffect: { kind: "keep" }, makeJobs: [] };
+}
+
+/** Whether both run at the same instants; an `at` written differently is still the same one. */
+function isSameTiming(a: Task, b: Task): boolean {
+  if (a.startAtMs !== b.startAtMs || a.endAtMs !== b.endAtMs) return false;
+  if (a.schedule.type === "at" && b.schedule.type === "at")
+    return atInstantMs(a.schedule) === atInstantMs(b.schedule);
+  return isSame(a.schedule, b.schedule);
+}
+
+/** A new schedule: it begins now, and every occurrence of the old one that is due by now has its row. */
+function restart(
+  locked: LockedTask,
+  saved: Task,
+  newVersion: TaskVersion | null,
+  context: EditContext,
+): TaskEdit<EditRefusal> {
+  const first = firstRunAfter(saved, locked.nowMs);
+  if (first.kind === "none")
+    return { kind: "refuse", refusal: { kind: "invalid", problems: [first.problem] } };
+  return {
+    kind: "write",
+    task: {
+      ...saved,
+      status: saved.status === "paused" ? "paused" : "active",
+      nextRunAtMs: first.atMs,
+      madeUntilMs: locked.nowMs,
+      error: null,
+    },
+    newVersion,
+    jobsEffect: { kind: "remove-planned" },
+    makeJobs:
+      locked.task.status === "active" && locked.task.error === null
+        ? makeOverdueRuns(locked.task, locked.nowMs, context)
+        : coverPassedRuns(locked.task, { ...context, nowMs: locked.nowMs }),
+  };
+}
+
+/** The rows of what is due by now and not made yet, as the scheduler would make them, of the task as it was before the edit. */
+function makeOverdueRuns(task: Task, nowMs: number, context: EditContext): Job[] {
+  const jobs: Job[] = [];
+  let nextRunAtMs = task.nextRunAtMs;
+  try {
+    for (let round = 0; round < OVERDUE_ROUNDS_MAX; round++) {
+      const left = OVERDUE_ROWS_MAX - jobs.length;
+      if (nextRunAtMs === null || nextRunAtMs > nowMs || left <= 0) break;
+      const plan = planRuns(
+        { ...task, nextRunAtMs },
+        {
+          nowMs,
+          horizonMs: nowMs,
+          missedRowsMax: left,
+          dueRowsMax: left,
+          stepsMax: OVERDUE_STEPS_MAX,
+          retention: context.retention,
+        },
+      );
+      jobs.push(...plan.jobs);
+      nextRunAtMs = plan.nextRunAtMs;
+    }
+  } catch (error) {
+    // The old schedule cannot go on: what it owes from here on is the one row below.
+    if (!(error instanceof ScheduleError)) throw error;
+  }
+  return [...jobs, ...coverPassedRuns({ ...task, nextRunAtMs }, { ...context, nowMs })];
+}
+
+/** A new request or priority: planned jobs that are not frozen are made anew. */
+function remake(
+  locked: LockedTask,
+  saved: Task,
+  newVersion: TaskVersion | null,
+): TaskEdit<EditRefusal> {
+  const { plannedFromMs } = locked;
+  const jobsEffect = { kind: "remove-planned" } as const;
+  if (plannedFromMs === null)
+    return { kind: "write", task: saved, newVersion, jobsEffect, makeJobs: [] };
+  return {
+    kind: "write",
+    task: {
+      ...saved,
+      status: saved.status === "completed" ? "active" : saved.status,
+      nextRunAtMs: plannedFromMs,
+      // No occurrence lies between: the next run is the first after it.
+      madeUntilMs: plannedFromMs - 1,
+    },
+    newVersion,
+    jobsEffect,
+    makeJobs: [],
+  };
+}

@@ -1,0 +1,74 @@
+/** What pause, resume and delete write, given the task under its lock. Pure: the store calls them again after a deadlock. */
+import { REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
+import { nextOccurrence, ScheduleError } from "#core/domain/schedule.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
+import type { EditContext } from "./decide-edit.ts";
+import { coverPassedRuns } from "./passed-runs.ts";
+
+export type StateRefusal =
+  | { readonly kind: "completed" }
+  | { readonly kind: "version-mismatch"; readonly version: number };
+
+const REFUSE_COMPLETED = { kind: "refuse", refusal: { kind: "completed" } } as const;
+
+/** A completed task can be paused only while its last runs are planned so far ahead that an edit could still remove them. */
+export function decidePause({
+  task,
+  nowMs,
+  plannedFromMs,
+}: LockedTask): TaskEdit<{ readonly kind: "completed" }> {
+  if (task.status === "paused") return { kind: "unchanged" };
+  if (task.status === "completed" && plannedFromMs === null) return REFUSE_COMPLETED;
+  return write({ ...task, status: "paused" }, nowMs, { kind: "cancel", reason: REASON_PAUSED });
+}
+
+/** Goes on from now: what passed meanwhile is one cancelled row, and never runs. */
+export function decideResume(
+  { task, nowMs }: LockedTask,
+  context: EditContext,
+): TaskEdit<{ readonly kind: "completed" }> {
+  if (task.status === "completed") return REFUSE_COMPLETED;
+  if (task.status === "active" && task.error === null) return { kind: "unchanged" };
+  const resumed: Task = { ...task, ...continuation(task, nowMs), madeUntilMs: nowMs };
+  const jobsEffect: JobsEffect = { kind: task.status === "paused" ? "resume" : "keep" };
+  return {
+    ...write(resumed, nowMs, jobsEffect),
+    makeJobs: coverPassedRuns(task, { ...context, nowMs }),
+  };
+}
+
+function continuation(task: Task, nowMs: number): Pick<Task, "status" | "nextRunAtMs" | "error"> {
+  try {
+    const nextRunAtMs = nextOccurrence(task.schedule, task, nowMs);
+    return { status: nextRunAtMs === null ? "completed" : "active", nextRunAtMs, error: null };
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    return { status: "active", nextRunAtMs: null, error: error.message };
+  }
+}
+
+/** `ifVersion` null deletes whatever version there is. */
+export function decideDelete(
+  { task, nowMs }: LockedTask,
+  ifVersion: number | null,
+  context: EditContext,
+): TaskEdit<StateRefusal> {
+  if (ifVersion !== null && ifVersion !== task.version)
+    return { kind: "refuse", refusal: { kind: "version-mismatch", version: task.version } };
+  const deleted: Task = { ...task, status: "deleted", nextRunAtMs: null };
+  return {
+    ...write(deleted, nowMs, { kind: "cancel", reason: REASON_DELETED }),
+    makeJobs: coverPassedRuns(task, { ...context, nowMs }),
+  };
+}
+
+function write(task: Task, nowMs: number, jobsEffect: JobsEffect) {
+  return {
+    kind: "write",
+    task: { ...task, version: task.version + 1, updatedAtMs: nowMs },
+    newVersion: null,
+    jobsEffect,
+    makeJobs: [],
+  } as const;
+}

@@ -1,0 +1,12 @@
+import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import type { TaskWithVersion } from "#core/domain/task.ts";
+import type { TaskServiceDeps } from "./task-settings.ts";
+
+/** A live task of the tenant; null when there is none. */
+export function getTask(
+  { shards }: Pick<TaskServiceDeps, "shards">,
+  tenantId: TenantId,
+  taskId: TaskId,
+): Promise<TaskWithVersion | null> {
+  return shards.forTask(taskId).tasks.find(tenantId, taskId);
+}

@@ -1,0 +1,75 @@
+/** Builds the Lambda handler of an API from its operations: middy with the middlewares of every API, and the route's operation. */
+import middy, { type MiddyfiedHandler } from "@middy/core";
+import { assert } from "#core/domain/assert.ts";
+import type { TenantId } from "#core/domain/ids.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { ControlStore, Principal } from "#core/ports/control-store.ts";
+import type { Logger } from "#core/ports/logger.ts";
+import type { ApiAnswer, ApiEvent, ApiRequest, ApiResult, Operation } from "./api-event.ts";
+import { headerOf } from "./api-event.ts";
+import { withDeadline } from "./deadline.ts";
+import { answerProblems, authenticate, findRoute, parseBody } from "./middlewares.ts";
+import { type OperationOf, ROUTES, type Route } from "./routes.ts";
+
+export interface ApiDeps {
+  readonly control: ControlStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export type ApiHandler = MiddyfiedHandler<ApiEvent, ApiResult>;
+
+/** Whoever calls a route that needs no key. */
+const NOBODY: Principal = { tenantId: "nobody" as TenantId, scopes: [] };
+
+/** The handler of the routes whose `handler` is `name`. */
+export function createApi<H extends Route["handler"]>(
+  name: H,
+  operations: Readonly<Record<OperationOf<H>, Operation>>,
+  { control, clock, logger }: ApiDeps,
+): ApiHandler {
+  const byName: Readonly<Record<string, Operation>> = operations;
+  const routes: readonly Route[] = ROUTES.filter((route) => route.handler === name);
+  return middy(async (event: ApiEvent): Promise<ApiResult> => {
+    const { route, deadlineMs } = event;
+    assert(route !== undefined && deadlineMs !== undefined, "the route is found before");
+    const operation = byName[route.operation];
+    assert(operation !== undefined, `${name} has an operation ${route.operation}`);
+    const kind = route.method === "GET" ? "read" : "write";
+    const answer = await withDeadline(clock, deadlineMs, kind, operation(requestOf(event)));
+    return resultOf(answer, event.requestContext.requestId);
+  })
+    .use(findRoute(routes, clock))
+    .use(authenticate(control, clock))
+    .use(parseBody())
+    .use(answerProblems(logger));
+}
+
+function requestOf(event: ApiEvent): ApiRequest {
+  return {
+    principal: event.principal ?? NOBODY,
+    pathParameters: event.pathParameters ?? {},
+    query: queryOf(event),
+    json: event.json,
+    header: (name) => headerOf(event, name),
+  };
+}
+
+function queryOf(event: ApiEvent): Record<string, readonly string[]> {
+  const query: Record<string, readonly string[]> = Object.create(null);
+  for (const [name, value] of Object.entries(event.queryStringParameters ?? {}))
+    if (value !== undefined) query[name] = [value];
+  for (const [name, values] of Object.entries(event.multiValueQueryStringParameters ?? {}))
+    if (values !== undefined) query[name] = values;
+  return query;
+}
+
+function resultOf({ status, headers, body }: ApiAnswer, requestId: string): ApiResult {
+  const all = { ...headers, "x-request-id": requestId };
+  if (body === null) return { statusCode: status, headers: all, body: "" };
+  return {
+    statusCode: status,
+    headers: { ...all, "content-type": "application/json" },
+    body: "text" in body ? body.text : JSON.stringify(body.json),
+  };
+}

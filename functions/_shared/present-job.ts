@@ -1,0 +1,58 @@
+/** A job as JSON. */
+import type { AttemptRecord, Covers, Job } from "#core/domain/job.ts";
+import type { JobWithRequest } from "#core/services/jobs/get-job.ts";
+import { isoInstant, presentRequest, presentRequestInList } from "./present-request.ts";
+
+export function presentJob({ job, request }: JobWithRequest, nowMs: number): unknown {
+  return { ...present(job, nowMs, request && presentRequest(request)) };
+}
+
+export function presentJobInList({ job, request }: JobWithRequest, nowMs: number): unknown {
+  return { ...present(job, nowMs, request && presentRequestInList(request)) };
+}
+
+function present(job: Job, nowMs: number, request: unknown) {
+  // Claimed ahead of its time: for the caller it has not begun, and its call has no number yet.
+  const unsent = job.status === "running" && job.runAtMs > nowMs;
+  return {
+    id: job.id,
+    taskId: job.taskId,
+    trigger: job.trigger,
+    status: unsent ? "pending" : job.status,
+    priority: job.priority,
+    scheduledAt: isoInstant(job.scheduledAtMs),
+    runAt: isoInstant(job.runAtMs),
+    attempt: unsent ? job.attempt - 1 : job.attempt,
+    maxAttempts: job.maxAttempts,
+    attempts: presentAttempts(job.attempts),
+    request,
+    finishedAt: isoInstant(job.finishedAtMs),
+    reason: job.reason,
+    retryOf: job.retryOf,
+    missed: job.covers === null ? null : presentCovers(job.covers),
+  };
+}
+
+/** In the order in which they were claimed. */
+function presentAttempts(attempts: Job["attempts"]): unknown[] {
+  return Object.entries(attempts)
+    .sort(([a], [b]) => Number(a) - Number(b))
+    .map(([, record]) => presentAttempt(record));
+}
+
+function presentAttempt({ startedAtMs, ...record }: AttemptRecord): unknown {
+  return {
+    attempt: record.attempt,
+    startedAt: isoInstant(startedAtMs),
+    lagMs: record.lagMs,
+    durationMs: record.durationMs,
+    statusCode: record.statusCode,
+    error: record.error,
+    responseBody: record.responseBody,
+  };
+}
+
+function presentCovers({ count, atLeast, fromMs, toMs }: Covers): unknown {
+  const covers = { count, from: isoInstant(fromMs), to: isoInstant(toMs) };
+  return atLeast === true ? { ...covers, atLeast } : covers;
+}

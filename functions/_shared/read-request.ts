@@ -1,0 +1,55 @@
+/** Reads the parts of a request that several operations have in common. */
+import type { JobId, TaskId } from "#core/domain/ids.ts";
+import { parseJobId, parseTaskId } from "#core/domain/ids.ts";
+import type { ApiRequest } from "./api-event.ts";
+import { fieldsProblem, HttpProblem } from "./problem.ts";
+
+/** The task that the path names. Text that is no id of ours names no task: 404. */
+export function taskIdOf({ pathParameters }: ApiRequest): TaskId {
+  const id = parseTaskId(pathParameters.taskId ?? "");
+  if (id === null) throw noSuchTask();
+  return id;
+}
+
+export function jobIdOf({ pathParameters }: ApiRequest): JobId {
+  const id = parseJobId(pathParameters.jobId ?? "");
+  if (id === null) throw noSuchJob();
+  return id;
+}
+
+export function noSuchTask(): HttpProblem {
+  return new HttpProblem(404, "there is no such task");
+}
+
+export function noSuchJob(): HttpProblem {
+  return new HttpProblem(404, "there is no such job");
+}
+
+/** The query with one value per name. Throws 422 for a name that is given twice and not in `lists`; those are joined by commas. */
+export function queryOf(
+  { query }: ApiRequest,
+  lists: readonly string[] = [],
+): Record<string, string> {
+  const single: Record<string, string> = Object.create(null);
+  for (const [name, values] of Object.entries(query)) {
+    if (values.length > 1 && !lists.includes(name))
+      throw fieldsProblem([{ field: name.slice(0, 200), message: "is given more than once" }]);
+    single[name] = values.join(",");
+  }
+  return single;
+}
+
+/** The version that If-Match asks for, null when it asks for none; one that cannot be ours matches nothing. */
+export function ifVersionOf({ header }: ApiRequest): number | null {
+  const value = header("if-match")?.trim();
+  if (value === undefined || value === "" || value === "*") return null;
+  const version = /^"(\d{1,15})"$/.exec(value)?.[1];
+  return version === undefined ? -1 : Number(version);
+}
+
+/** 412: the task has gone on since the caller read it. */
+export function versionMismatch(version: number): HttpProblem {
+  return new HttpProblem(412, `the task is at version ${version}, which If-Match does not name`, {
+    headers: { etag: `"${version}"` },
+  });
+}

@@ -1,0 +1,113 @@
+/** The route table: the one source for API Gateway, the local gateway and the handlers. Pure data, no imports: infra reads it. */
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** API Gateway's form: `{taskId}` stands for one segment. */
+  readonly path: string;
+  /** Name of the operation, as OpenAPI will have it. */
+  readonly operation: string;
+  /** The folder in functions/ whose handler answers. */
+  readonly handler: "tasks-api" | "jobs-api";
+  /** What the caller's key must allow; null needs no key. */
+  readonly scope: "read" | "write" | "admin" | null;
+}
+
+export const ROUTES = [
+  {
+    method: "GET",
+    path: "/v1/health",
+    operation: "getHealth",
+    handler: "tasks-api",
+    scope: null,
+  },
+  {
+    method: "POST",
+    path: "/v1/tasks",
+    operation: "createTask",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "GET",
+    path: "/v1/tasks",
+    operation: "listTasks",
+    handler: "tasks-api",
+    scope: "read",
+  },
+  {
+    method: "GET",
+    path: "/v1/tasks/{taskId}",
+    operation: "getTask",
+    handler: "tasks-api",
+    scope: "read",
+  },
+  {
+    method: "PATCH",
+    path: "/v1/tasks/{taskId}",
+    operation: "editTask",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "DELETE",
+    path: "/v1/tasks/{taskId}",
+    operation: "deleteTask",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "POST",
+    path: "/v1/tasks/{taskId}/pause",
+    operation: "pauseTask",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "POST",
+    path: "/v1/tasks/{taskId}/resume",
+    operation: "resumeTask",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "POST",
+    path: "/v1/tasks/{taskId}/run",
+    operation: "runTask",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "GET",
+    path: "/v1/tasks/{taskId}/upcoming",
+    operation: "listUpcoming",
+    handler: "tasks-api",
+    scope: "read",
+  },
+  {
+    method: "POST",
+    path: "/v1/schedules/preview",
+    operation: "previewSchedule",
+    handler: "tasks-api",
+    scope: "read",
+  },
+  {
+    method: "GET",
+    path: "/v1/tasks/{taskId}/jobs",
+    operation: "listTaskJobs",
+    handler: "jobs-api",
+    scope: "read",
+  },
+  {
+    method: "GET",
+    path: "/v1/jobs/{jobId}",
+    operation: "getJob",
+    handler: "jobs-api",
+    scope: "read",
+  },
+] as const satisfies readonly Route[];
+
+/** The operations that a handler has to have: a missing one is a compile error. */
+export type OperationOf<H extends Route["handler"]> = Extract<
+  (typeof ROUTES)[number],
+  { handler: H }
+>["operation"];

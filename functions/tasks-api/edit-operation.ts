@@ -1,0 +1,77 @@
+/** PATCH: a merge patch over the task as it is under its lock, checked by the schema that create has. */
+import type { TaskWithVersion } from "#core/domain/task.ts";
+import type { Applied } from "#core/services/tasks/edit-task.ts";
+import { editTask } from "#core/services/tasks/edit-task.ts";
+import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
+import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
+import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
+import {
+  ifVersionOf,
+  noSuchTask,
+  queryOf,
+  taskIdOf,
+  versionMismatch,
+} from "../_shared/read-request.ts";
+import { check, validate } from "../_shared/validate.ts";
+import { isObject, mergeTask } from "./merge-patch.ts";
+import { etagOf, presentSettings, presentTask } from "./present-task.ts";
+import { noQuery, taskSchema } from "./schema.ts";
+
+export async function editTaskOperation(
+  deps: TaskServiceDeps,
+  request: ApiRequest,
+): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const taskId = taskIdOf(request);
+  const patch = request.json;
+  if (!isObject(patch)) throw fieldsProblem([{ field: "", message: "must be an object" }]);
+  const { tenantId } = request.principal;
+  const result = await editTask(deps, tenantId, taskId, ifVersionOf(request), (current) =>
+    applyPatch(current, patch),
+  );
+  switch (result.kind) {
+    case "written":
+    case "unchanged":
+      return {
+        status: 200,
+        headers: { etag: etagOf(result.current.task) },
+        body: { json: presentTask(result.current) },
+      };
+    case "not-found":
+      throw noSuchTask();
+    case "name-taken":
+      throw new HttpProblem(409, "another task has this name");
+    case "refused":
+      throw problemOfRefusal(result.refusal);
+  }
+}
+
+type Refusal = Extract<
+  Awaited<ReturnType<typeof editTask<PatchRefusal>>>,
+  { kind: "refused" }
+>["refusal"];
+interface PatchRefusal {
+  readonly kind: "problem";
+  readonly problem: HttpProblem;
+}
+
+function applyPatch(
+  current: TaskWithVersion,
+  patch: Readonly<Record<string, unknown>>,
+): Applied<PatchRefusal> {
+  const checked = check(taskSchema, mergeTask(presentSettings(current), patch));
+  return checked.kind === "ok"
+    ? { kind: "ok", settings: checked.value }
+    : { kind: "refuse", refusal: { kind: "problem", problem: checked.problem } };
+}
+
+function problemOfRefusal(refusal: Refusal): HttpProblem {
+  switch (refusal.kind) {
+    case "problem":
+      return refusal.problem;
+    case "invalid":
+      return fieldsProblem(refusal.problems);
+    case "version-mismatch":
+      return versionMismatch(refusal.version);
+  }
+}

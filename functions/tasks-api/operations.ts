@@ -1,0 +1,181 @@
+/** The operations of the tasks API: parse, call a service, map the result. */
+import type { TaskId } from "#core/domain/ids.ts";
+import { parseTaskId } from "#core/domain/ids.ts";
+import type { Payload } from "#core/domain/job.ts";
+import type { TaskWithVersion } from "#core/domain/task.ts";
+import { requestOfJob } from "#core/services/jobs/request-of-job.ts";
+import { createTask } from "#core/services/tasks/create-task.ts";
+import { deleteTask } from "#core/services/tasks/delete-task.ts";
+import { getTask } from "#core/services/tasks/get-task.ts";
+import { listTasks } from "#core/services/tasks/list-tasks.ts";
+import { listUpcoming } from "#core/services/tasks/list-upcoming.ts";
+import { pauseTask } from "#core/services/tasks/pause-task.ts";
+import type { Occurrence } from "#core/services/tasks/preview-schedule.ts";
+import { previewSchedule } from "#core/services/tasks/preview-schedule.ts";
+import { resumeTask } from "#core/services/tasks/resume-task.ts";
+import { runTask } from "#core/services/tasks/run-task.ts";
+import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
+import type { ApiAnswer, ApiRequest, Operation } from "../_shared/api-event.ts";
+import { readCursor, writeCursor } from "../_shared/cursor.ts";
+import { writePage } from "../_shared/page.ts";
+import { presentJob } from "../_shared/present-job.ts";
+import { isoInstant } from "../_shared/present-request.ts";
+import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
+import {
+  ifVersionOf,
+  noSuchTask,
+  queryOf,
+  taskIdOf,
+  versionMismatch,
+} from "../_shared/read-request.ts";
+import type { OperationOf } from "../_shared/routes.ts";
+import { validate } from "../_shared/validate.ts";
+import type { HealthDeps } from "./check-health.ts";
+import { checkHealth } from "./check-health.ts";
+import { editTaskOperation } from "./edit-operation.ts";
+import { etagOf, presentTask, presentTaskInList } from "./present-task.ts";
+import {
+  listTasksQuery,
+  noQuery,
+  nothingSchema,
+  previewSchema,
+  runSchema,
+  taskSchema,
+  upcomingQuery,
+} from "./schema.ts";
+
+export type TasksApiDeps = TaskServiceDeps & HealthDeps;
+
+/** The table that the handler dispatches by. */
+export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-api">, Operation> {
+  return {
+    getHealth: () => checkHealth(deps),
+    createTask: (request) => create(deps, request),
+    listTasks: (request) => list(deps, request),
+    getTask: (request) => get(deps, request),
+    editTask: (request) => editTaskOperation(deps, request),
+    deleteTask: (request) => remove(deps, request),
+    pauseTask: (request) => changeState(deps, request, pauseTask, "paused"),
+    resumeTask: (request) => changeState(deps, request, resumeTask, "resumed"),
+    runTask: (request) => run(deps, request),
+    listUpcoming: (request) => upcoming(deps, request),
+    previewSchedule: (request) => preview(deps, request),
+  };
+}
+
+async function create(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const settings = validate(taskSchema, request.json);
+  const made = await createTask(deps, request.principal.tenantId, settings);
+  if (made.kind === "invalid") throw fieldsProblem(made.problems);
+  if (made.kind === "name-taken") throw nameTaken();
+  const { id } = made.created.task;
+  return {
+    ...taskAnswer(made.created, 201),
+    headers: { ...etag(made.created), location: `/v1/tasks/${id}` },
+  };
+}
+
+function nameTaken(): HttpProblem {
+  return new HttpProblem(409, "another task has this name");
+}
+
+function etag({ task }: TaskWithVersion): Record<string, string> {
+  return { etag: etagOf(task) };
+}
+
+function taskAnswer(current: TaskWithVersion, status = 200): ApiAnswer {
+  return { status, headers: etag(current), body: { json: presentTask(current) } };
+}
+
+async function get(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const found = await getTask(deps, request.principal.tenantId, taskIdOf(request));
+  if (found === null) throw noSuchTask();
+  return taskAnswer(found);
+}
+
+async function list(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
+  const { limit, cursor, ...rest } = validate(listTasksQuery, queryOf(request));
+  const { tenantId } = request.principal;
+  const filter = {
+    status: rest.status ?? null,
+    priority: rest.priority ?? null,
+    tag: rest.tag ?? null,
+  };
+  const scope = { tenantId, list: "tasks", filter };
+  const before = readCursor<TaskId>(scope, cursor, parseTaskId);
+  const page = await listTasks(deps, tenantId, filter, before, limit);
+  const text = writePage(page, presentTaskInList, ({ task }) => writeCursor(scope, task.id));
+  return { status: 200, body: { text } };
+}
+
+async function remove(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const { tenantId } = request.principal;
+  const result = await deleteTask(deps, tenantId, taskIdOf(request), ifVersionOf(request));
+  if (result.kind === "not-found") throw noSuchTask();
+  if (result.kind === "refused" && result.refusal.kind === "version-mismatch")
+    throw versionMismatch(result.refusal.version);
+  return { status: 204, body: null };
+}
+
+async function changeState(
+  deps: TasksApiDeps,
+  request: ApiRequest,
+  change: typeof pauseTask | typeof resumeTask,
+  done: string,
+): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  validate(nothingSchema, request.json);
+  const result = await change(deps, request.principal.tenantId, taskIdOf(request));
+  switch (result.kind) {
+    case "written":
+    case "unchanged":
+      return taskAnswer(result.current);
+    case "refused":
+      throw new HttpProblem(409, `the task is completed: it cannot be ${done}`);
+    case "not-found":
+      throw noSuchTask();
+    case "name-taken":
+      throw nameTaken();
+  }
+}
+
+async function run(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const taskId = taskIdOf(request);
+  const { request: over } = validate(runSchema, request.json);
+  const payload = over === undefined || Object.keys(over).length === 0 ? null : over;
+  const made = await runTask(deps, request.principal.tenantId, taskId, payload as Payload | null);
+  if (made.kind === "not-found") throw noSuchTask();
+  if (made.kind === "invalid") throw fieldsProblem(made.problems);
+  const { job, version } = made;
+  const sent = version === null ? null : requestOfJob(job, version);
+  return {
+    status: 202,
+    headers: { location: `/v1/jobs/${job.id}` },
+    body: { json: presentJob({ job, request: sent }, deps.clock.nowMs()) },
+  };
+}
+
+async function upcoming(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
+  const { count } = validate(upcomingQuery, queryOf(request));
+  const found = await listUpcoming(deps, request.principal.tenantId, taskIdOf(request), count);
+  if (found === null) throw noSuchTask();
+  return occurrencesAnswer(found.items, found.warnings);
+}
+
+async function preview(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const { schedule, count, after } = validate(previewSchema, request.json);
+  const window = { startAtMs: null, endAtMs: null };
+  const afterMs = after ?? deps.clock.nowMs();
+  const items = previewSchedule(schedule.schedule, window, count, afterMs);
+  return occurrencesAnswer(items, schedule.warnings);
+}
+
+function occurrencesAnswer(items: readonly Occurrence[], warnings: readonly string[]): ApiAnswer {
+  const presented = items.map(({ atMs, local }) => ({ at: isoInstant(atMs), local }));
+  return { status: 200, body: { json: { items: presented, warnings } } };
+}

@@ -1,0 +1,58 @@
+/** A task as JSON: as it is answered, and as a PATCH is laid over it. */
+import type { Task, TaskWithVersion } from "#core/domain/task.ts";
+import { isoInstant, presentRequest, presentRequestInList } from "../_shared/present-request.ts";
+
+export function presentTask({ task, version }: TaskWithVersion): unknown {
+  return present(task, version, presentRequest(version.request));
+}
+
+export function presentTaskInList({ task, version }: TaskWithVersion): unknown {
+  return present(task, version, presentRequestInList(version.request));
+}
+
+/** The fields that create takes. */
+export function presentSettings({ task, version }: TaskWithVersion): Record<string, unknown> {
+  return {
+    name: task.name,
+    description: task.description,
+    tags: task.tags,
+    schedule: task.schedule,
+    priority: task.priority,
+    request: presentRequest(version.request),
+    timeoutSeconds: version.timeoutMs / 1_000,
+    retry: version.retry,
+    catchUp: task.catchUp,
+    startAt: isoInstant(task.startAtMs),
+    endAt: isoInstant(task.endAtMs),
+  };
+}
+
+/** The ETag of a task. */
+export function etagOf({ version }: Task): string {
+  return `"${version}"`;
+}
+
+function present(task: Task, version: TaskWithVersion["version"], request: unknown): unknown {
+  const { maxAttempts, initialDelaySeconds, factor, maxDelaySeconds, jitter } = version.retry;
+  return {
+    id: task.id,
+    name: task.name,
+    description: task.description,
+    tags: task.tags,
+    status: task.status,
+    schedule: task.schedule,
+    priority: task.priority,
+    request,
+    timeoutSeconds: version.timeoutMs / 1_000,
+    retry: { maxAttempts, initialDelaySeconds, factor, maxDelaySeconds, jitter },
+    catchUp: task.catchUp,
+    startAt: isoInstant(task.startAtMs),
+    endAt: isoInstant(task.endAtMs),
+    // A paused task runs at no time, whatever its schedule would say.
+    nextRunAt: task.status === "paused" ? null : isoInstant(task.nextRunAtMs),
+    error: task.error,
+    version: task.version,
+    createdAt: isoInstant(task.createdAtMs),
+    updatedAt: isoInstant(task.updatedAtMs),
+  };
+}

@@ -1,0 +1,53 @@
+/** Finds the route of a method and a path, as API Gateway does. */
+
+export interface RoutePattern {
+  readonly method: string;
+  readonly path: string;
+}
+
+export type RouteMatch<R extends RoutePattern> =
+  | { readonly kind: "found"; readonly route: R; readonly pathParameters: Record<string, string> }
+  | { readonly kind: "no-such-path" }
+  | { readonly kind: "method-not-allowed"; readonly allow: readonly string[] }
+  /** A percent sign that begins no UTF-8 character. */
+  | { readonly kind: "malformed" };
+
+/** `path` is the raw path of the request, without the query. */
+export function matchRoute<R extends RoutePattern>(
+  routes: readonly R[],
+  method: string,
+  path: string,
+): RouteMatch<R> {
+  const segments = decodeSegments(path);
+  if (segments === null) return { kind: "malformed" };
+  const fitting = routes.flatMap((route) => {
+    const pathParameters = matchPath(route.path, segments);
+    return pathParameters === null ? [] : [{ route, pathParameters }];
+  });
+  if (fitting.length === 0) return { kind: "no-such-path" };
+  const found = fitting.find(({ route }) => route.method === method);
+  if (found !== undefined) return { kind: "found", ...found };
+  return { kind: "method-not-allowed", allow: fitting.map(({ route }) => route.method) };
+}
+
+/** Each segment decoded by itself: an encoded slash stays inside its segment. Null when one cannot be decoded. */
+function decodeSegments(path: string): string[] | null {
+  try {
+    return path.split("/").map(decodeURIComponent);
+  } catch {
+    return null;
+  }
+}
+
+function matchPath(pattern: string, segments: readonly string[]): Record<string, string> | null {
+  const parts = pattern.split("/");
+  if (parts.length !== segments.length) return null;
+  const parameters: Record<string, string> = {};
+  for (const [at, part] of parts.entries()) {
+    const segment = segments[at] ?? "";
+    const name = /^\{(\w+)\}$/.exec(part)?.[1];
+    if (name === undefined ? part !== segment : segment === "") return null;
+    if (name !== undefined) parameters[name] = segment;
+  }
+  return parameters;
+}

@@ -1,0 +1,60 @@
+/**
+ * The API on one machine: `node local/gateway.ts` answers the route table on 127.0.0.1:API_PORT with the handlers that run in AWS.
+ * Environment: API_PORT (0 takes a free port), and what the handlers declare in their env.ts.
+ */
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { readEnv } from "#adapters/system/read-env.ts";
+import { ConfigurationInvalid } from "#core/domain/errors.ts";
+import { jobsApiEnv } from "#functions/jobs-api/env.ts";
+import { tasksApiEnv } from "#functions/tasks-api/env.ts";
+import { createGateway, type Handlers } from "./gateway-server.ts";
+
+/** Requests under way get this long when the process is told to stop. */
+const STOP_MS = 10_000;
+
+const gatewayEnv = {
+  ...tasksApiEnv,
+  ...jobsApiEnv,
+  API_PORT: { kind: "integer", min: 0, max: 65_535, default: 8_787 },
+} as const;
+
+/** The handlers open their connections when they are loaded: not before the configuration is known to be right. */
+async function loadHandlers(): Promise<Handlers> {
+  const [tasks, jobs] = await Promise.all([
+    import("#functions/tasks-api/handler.ts"),
+    import("#functions/jobs-api/handler.ts"),
+  ]);
+  return { "tasks-api": tasks.handler, "jobs-api": jobs.handler };
+}
+
+function fail(message: string): never {
+  console.error(`gateway: ${message}`);
+  process.exit(1);
+}
+
+async function main(): Promise<void> {
+  const { API_PORT } = readEnv(gatewayEnv, process.env, { ownPrefix: "API_" });
+  const server = createGateway(await loadHandlers(), (error) =>
+    console.error("gateway: request not served", error),
+  );
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    process.on(signal, () => {
+      setTimeout(() => process.exit(1), STOP_MS).unref();
+      server.close(() => process.exit(0));
+      server.closeIdleConnections();
+    });
+  server.listen(API_PORT, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  console.log(`gateway listening on http://127.0.0.1:${port}`);
+}
+
+try {
+  await main();
+} catch (error) {
+  if (error instanceof ConfigurationInvalid) fail(error.message);
+  if ((error as NodeJS.ErrnoException).code === "EADDRINUSE")
+    fail("the port is taken: set API_PORT to another one, or stop what listens there");
+  throw error;
+}
