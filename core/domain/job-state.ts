@@ -177,10 +177,11 @@ function giveBack(job: Job, held: Held, context: Context): Transition {
   return moved(backOrCancelled({ ...job, attempt: job.attempt - 1, workerId: null }, context));
 }
 
-/** Adds the attempt's record under the claim number and drops the one that is now beyond the bound. */
+/** Adds the attempt's record under the claim number; the oldest goes when there are too many. Claims given back leave gaps. */
 function recorded(job: Job, record: AttemptRecord): Job {
+  const claims = Object.keys(job.attempts).map(Number);
   const attempts: Record<string, AttemptRecord> = { ...job.attempts, [job.claimNo]: record };
-  delete attempts[job.claimNo - ATTEMPT_RECORDS_MAX];
+  if (claims.length >= ATTEMPT_RECORDS_MAX) delete attempts[Math.min(...claims)];
   return { ...job, attempts };
 }
 

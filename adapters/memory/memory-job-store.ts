@@ -1,0 +1,237 @@
+/** Jobs in memory, by the verbs of the executor and of the readers: each verb is an event of the state machine for a group. */
+import { assert } from "#core/domain/assert.ts";
+import { OutcomeUnknown } from "#core/domain/errors.ts";
+import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
+import type { Job, JobStatus, Retention } from "#core/domain/job.ts";
+import type { JobEvent } from "#core/domain/job-state.ts";
+import { applyEvent } from "#core/domain/job-state.ts";
+import type {
+  Adopted,
+  ClaimedJob,
+  ClaimRequest,
+  ClaimResult,
+  HeldKey,
+  JobResult,
+  JobStore,
+  Poll,
+  PollRequest,
+  Recorded,
+  Revocation,
+  TaskJobsFilter,
+  UnknownClaim,
+} from "#core/ports/job-store.ts";
+import type { MemoryTables } from "./memory-tables.ts";
+
+/** A claim needs no retention: it ends no job. */
+const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
+
+export class MemoryJobStore implements JobStore {
+  readonly #tables: MemoryTables;
+
+  constructor(tables: MemoryTables) {
+    this.#tables = tables;
+  }
+
+  poll(request: PollRequest): Promise<Poll> {
+    return this.#tables.transact("poll", (nowMs) => {
+      const heads = new Map<number, number>();
+      for (const { queue, floorMs } of request.queues) {
+        const [head] = this.#pending(queue, floorMs, Number.POSITIVE_INFINITY);
+        if (head !== undefined) heads.set(queue, head.dueAtMs);
+      }
+      const live = [...this.#tables.workers]
+        .filter(([, row]) => row.fencedAtMs === null && row.leaseUntilMs >= nowMs)
+        .map(([workerId]) => workerId);
+      return {
+        nowMs,
+        heads,
+        revocations: this.#revocationsSince(nowMs - request.revocationsWithinMs).length,
+        liveWorkers: live.length,
+        rank: live.filter((workerId) => workerId < request.workerId).length,
+      };
+    });
+  }
+
+  async claimDue(request: ClaimRequest): Promise<ClaimResult> {
+    let claim: UnknownClaim | null = null;
+    try {
+      return await this.#tables.transact("claimDue", (nowMs): ClaimResult => {
+        if (this.#isFenced(request)) return { kind: "fenced" };
+        const jobs = this.#planClaim(request, nowMs);
+        for (const job of jobs) this.#tables.jobs.set(job.id, job);
+        claim = unknownClaim(request, jobs, nowMs);
+        return { kind: "claimed", claimedAtMs: nowMs, jobs: claim.jobs };
+      });
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      if (this.#isFenced(request)) return { kind: "fenced" };
+      // Without a claim the fault came before the COMMIT: the claimer holds what it would have taken, and it is nobody's.
+      const nowMs = this.#tables.nowMs();
+      const unwritten = () => unknownClaim(request, this.#planClaim(request, nowMs), nowMs);
+      return { kind: "unknown", claim: claim ?? unwritten() };
+    }
+  }
+
+  adopt(claim: UnknownClaim): Promise<Adopted> {
+    return this.#tables.transact("adopt", () => {
+      const rows = claim.jobs.map((job) => ({ job, row: this.#tables.jobs.get(job.id) }));
+      const ours = rows.filter(
+        ({ job, row }) =>
+          row?.status === "running" &&
+          row.workerId === claim.workerId &&
+          row.claimNo === job.claimNo,
+      );
+      const marked = ours.filter(({ row }) => row?.cancelReason !== null);
+      return {
+        jobs: ours.map(({ job }) => job),
+        revoked: new Set(marked.map(({ job }) => job.id)),
+      };
+    });
+  }
+
+  recordResults(results: readonly JobResult[], retention: Retention): Promise<Recorded> {
+    return this.#tables.transact("recordResults", (nowMs) => {
+      const apply = (result: JobResult) => {
+        const job = this.#apply(result.id, eventOfResult(result), nowMs, retention);
+        if (job === null) return false;
+        if (result.kind === "fail" && job.status === "pending")
+          assert(job.queue === result.retryQueue, "the sender counts lanes as the domain does");
+        return true;
+      };
+      return recorded(results.map(apply));
+    });
+  }
+
+  giveBack(held: readonly HeldKey[], retention: Retention): Promise<Recorded> {
+    return this.#tables.transact("giveBack", (nowMs) => {
+      const apply = ({ id, workerId, claimNo }: HeldKey) =>
+        this.#apply(id, { kind: "give-back", workerId, claimNo }, nowMs, retention) !== null;
+      return recorded(held.map(apply));
+    });
+  }
+
+  listRevocations(withinMs: number): Promise<Revocation[]> {
+    return this.#tables.transact("listRevocations", (nowMs) =>
+      this.#revocationsSince(nowMs - withinMs),
+    );
+  }
+
+  find(tenantId: TenantId, jobId: JobId): Promise<Job | null> {
+    return this.#tables.transact("find", () => {
+      const job = this.#tables.jobs.get(jobId);
+      return job?.tenantId === tenantId ? job : null;
+    });
+  }
+
+  listByTask(
+    tenantId: TenantId,
+    taskId: TaskId,
+    filter: TaskJobsFilter,
+    before: JobId | null,
+    limit: number,
+  ): Promise<Job[]> {
+    return this.#tables.transact("listByTask", (nowMs) => {
+      const { statuses, fromMs, toMs } = filter;
+      const jobs = [...this.#tables.jobs.values()].filter(
+        (job) =>
+          job.taskId === taskId &&
+          job.tenantId === tenantId &&
+          (before === null || job.id < before) &&
+          (fromMs === null || job.scheduledAtMs >= fromMs) &&
+          (toMs === null || job.scheduledAtMs < toMs) &&
+          (statuses === null || statuses.includes(shownStatus(job, nowMs))),
+      );
+      return jobs.sort((a, b) => (a.id > b.id ? -1 : 1)).slice(0, limit);
+    });
+  }
+
+  /** Pending rows of a queue from its floor up to an instant, as its index orders them. */
+  #pending(queue: number, floorMs: number | null, untilMs: number): Job[] {
+    const jobs = [...this.#tables.jobs.values()].filter(
+      (job) =>
+        job.status === "pending" &&
+        job.queue === queue &&
+        job.dueAtMs <= untilMs &&
+        (floorMs === null || job.dueAtMs >= floorMs),
+    );
+    return jobs.sort((a, b) => a.dueAtMs - b.dueAtMs || (a.id < b.id ? -1 : 1));
+  }
+
+  #isFenced({ workerId }: ClaimRequest): boolean {
+    const row = this.#tables.workers.get(workerId);
+    return row === undefined || row.fencedAtMs !== null;
+  }
+
+  /** The rows as the claim leaves them; nothing is written. */
+  #planClaim(request: ClaimRequest, nowMs: number): Job[] {
+    const { workerId, branches, aheadMs, limit } = request;
+    const due = branches.flatMap((branch) =>
+      this.#pending(branch.queue, branch.floorMs, nowMs + aheadMs).slice(0, branch.limit),
+    );
+    const context = { nowMs, retention: NO_RETENTION, limited: false };
+    return due.slice(0, limit).map((job) => {
+      const after = applyEvent(job, { kind: "claim", workerId }, context);
+      assert(after.kind === "moved", "a pending job can be claimed");
+      return after.job;
+    });
+  }
+
+  /** The job after the event; null when it was refused. No event of these verbs removes a row. */
+  #apply(id: JobId, event: JobEvent, nowMs: number, retention: Retention): Job | null {
+    const job = this.#tables.jobs.get(id);
+    if (job === undefined) return null;
+    const after = applyEvent(job, event, { nowMs, retention, limited: false });
+    if (after.kind === "refused") return null;
+    assert(after.kind === "moved", `${event.kind} keeps the row`);
+    this.#tables.jobs.set(id, after.job);
+    return after.job;
+  }
+
+  #revocationsSince(sinceMs: number): Revocation[] {
+    return this.#tables.revocations.filter(({ atMs }) => atMs > sinceMs);
+  }
+}
+
+function eventOfResult(result: JobResult): JobEvent {
+  const { workerId, claimNo, record } = result;
+  if (result.kind !== "fail") return { kind: result.kind, workerId, claimNo, record };
+  const { retryAtMs, finalReason } = result;
+  return { kind: "fail", workerId, claimNo, record, retryAtMs, finalReason };
+}
+
+function recorded(writes: readonly boolean[]): Recorded {
+  const written = writes.filter(Boolean).length;
+  return { written, lostRaces: writes.length - written };
+}
+
+function shownStatus(job: Job, nowMs: number): JobStatus {
+  return job.status === "running" && job.runAtMs > nowMs ? "pending" : job.status;
+}
+
+function unknownClaim(
+  { workerId }: ClaimRequest,
+  jobs: readonly Job[],
+  claimedAtMs: number,
+): UnknownClaim {
+  return { workerId, claimedAtMs, jobs: jobs.map(claimedJob) };
+}
+
+function claimedJob(job: Job): ClaimedJob {
+  return {
+    id: job.id,
+    taskId: job.taskId,
+    tenantId: job.tenantId,
+    taskVersion: job.taskVersion,
+    trigger: job.trigger,
+    queue: job.queue,
+    scheduledAtMs: job.scheduledAtMs,
+    runAtMs: job.runAtMs,
+    dueAtMs: job.dueAtMs,
+    claimNo: job.claimNo,
+    attempt: job.attempt,
+    lost: job.lost,
+    maxAttempts: job.maxAttempts,
+    timeoutMs: job.timeoutMs,
+    payload: job.payload,
+  };
+}

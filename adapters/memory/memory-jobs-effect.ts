@@ -1,0 +1,60 @@
+/** What an edit does to the jobs of its task: one event of the state machine, offered to each of them. */
+import { unreachable } from "#core/domain/assert.ts";
+import type { TaskId } from "#core/domain/ids.ts";
+import type { Job, Retention } from "#core/domain/job.ts";
+import type { JobEvent } from "#core/domain/job-state.ts";
+import { applyEvent } from "#core/domain/job-state.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { JobsEffect } from "#core/ports/task-store.ts";
+import type { MemoryTables } from "./memory-tables.ts";
+
+interface At {
+  readonly nowMs: number;
+  readonly retention: Retention;
+}
+
+/** Applies the effect of an edit that leaves the task as `task`; a cancel also writes the revocation. */
+export function applyJobsEffect(
+  tables: MemoryTables,
+  task: Task,
+  effect: JobsEffect,
+  { nowMs, retention }: At,
+): void {
+  const event = eventOfEffect(effect, task.requestVersion);
+  if (event === null) return;
+  for (const job of jobsOf(tables, task.id)) {
+    const after = applyEvent(job, event, { nowMs, retention, limited: false });
+    if (after.kind === "moved") tables.jobs.set(job.id, after.job);
+    if (after.kind === "removed") tables.jobs.delete(job.id);
+  }
+  if (effect.kind === "cancel") {
+    tables.revocations.push({ atMs: nowMs, taskId: task.id, jobId: null });
+  }
+}
+
+/** Earliest `scheduledAt` of the task's jobs that `remove-planned` would remove now; null when there is none. */
+export function plannedFromMs(tables: MemoryTables, taskId: TaskId, nowMs: number): number | null {
+  const context = { nowMs, retention: { succeededMs: 0, endedMs: 0 }, limited: false };
+  const planned = jobsOf(tables, taskId).filter(
+    (job) => applyEvent(job, { kind: "remove-planned" }, context).kind === "removed",
+  );
+  return planned.length === 0 ? null : Math.min(...planned.map((job) => job.scheduledAtMs));
+}
+
+function eventOfEffect(effect: JobsEffect, taskVersion: number): JobEvent | null {
+  switch (effect.kind) {
+    case "keep":
+      return null;
+    case "cancel":
+    case "remove-planned":
+      return effect;
+    case "resume":
+      return { kind: "resume", taskVersion };
+    default:
+      return unreachable(effect);
+  }
+}
+
+function jobsOf(tables: MemoryTables, taskId: TaskId): Job[] {
+  return [...tables.jobs.values()].filter((job) => job.taskId === taskId);
+}

@@ -1,0 +1,76 @@
+/** The rows of one shard in memory, and the transaction that every verb runs in. */
+import type { JobId, TaskId, WorkerId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import type { Task, TaskVersion } from "#core/domain/task.ts";
+import type { Revocation } from "#core/ports/job-store.ts";
+import type { Shard } from "#core/ports/shards.ts";
+
+/** The verbs of the three stores, as the hooks are told of them. */
+export type Verb = keyof Shard["tasks"] | keyof Shard["jobs"] | keyof Shard["workers"];
+
+/**
+ * Where faults come in: both are awaited around the transaction of every verb, and what they throw the verb throws. Before:
+ * nothing has been written (a lost connection, a deadlock). After: everything has, and only the answer is lost.
+ */
+export interface CommitHooks {
+  beforeCommit?(verb: Verb): Promise<void>;
+  afterCommit?(verb: Verb): Promise<void>;
+}
+
+export interface MemoryOptions {
+  /** The database's clock. */
+  readonly clock: { nowMs(): number };
+  readonly hooks?: CommitHooks;
+}
+
+interface WorkerRow {
+  readonly leaseUntilMs: number;
+  readonly fencedAtMs: number | null;
+}
+
+/** The rows of one shard. Public, so that a test can look at them and put any state there. */
+export class MemoryTables {
+  readonly tasks = new Map<TaskId, Task>();
+  /** By task and request version. */
+  readonly versions = new Map<string, TaskVersion>();
+  readonly jobs = new Map<JobId, Job>();
+  readonly workers = new Map<WorkerId, WorkerRow>();
+  readonly revocations: Revocation[] = [];
+  readonly #options: MemoryOptions;
+
+  constructor(options: MemoryOptions) {
+    this.#options = options;
+  }
+
+  /** Runs `body` as the transaction of `verb`. It must not write before it can no longer fail. */
+  async transact<R>(verb: Verb, body: (nowMs: number) => R): Promise<R> {
+    const { clock, hooks } = this.#options;
+    await hooks?.beforeCommit?.(verb);
+    const result = body(clock.nowMs());
+    await hooks?.afterCommit?.(verb);
+    return result;
+  }
+
+  nowMs(): number {
+    return this.#options.clock.nowMs();
+  }
+
+  versionOf(taskId: TaskId, requestVersion: number): TaskVersion | undefined {
+    return this.versions.get(versionKey(taskId, requestVersion));
+  }
+
+  addVersion(version: TaskVersion): void {
+    this.versions.set(versionKey(version.taskId, version.requestVersion), version);
+  }
+
+  /** Inserts rows; an id that exists is left alone. Returns how many were new. */
+  insertJobs(jobs: readonly Job[]): number {
+    const before = this.jobs.size;
+    for (const job of jobs) if (!this.jobs.has(job.id)) this.jobs.set(job.id, job);
+    return this.jobs.size - before;
+  }
+}
+
+function versionKey(taskId: TaskId, requestVersion: number): string {
+  return `${taskId} ${requestVersion}`;
+}

@@ -1,0 +1,232 @@
+/** Tasks in memory: what an edit or a tick decides is checked first and written last, so that a refusal leaves no trace. */
+import { assert } from "#core/domain/assert.ts";
+import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import type { Job, Retention } from "#core/domain/job.ts";
+import { priorityRank } from "#core/domain/queue.ts";
+import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+import type {
+  DueTasks,
+  EditResult,
+  LockedTask,
+  MaterializeBounds,
+  Materialized,
+  MaterializePlan,
+  TaskAdvance,
+  TaskEdit,
+  TaskFilter,
+  TaskStore,
+} from "#core/ports/task-store.ts";
+import { applyJobsEffect, plannedFromMs } from "./memory-jobs-effect.ts";
+import type { MemoryTables } from "./memory-tables.ts";
+
+/** Run numbers are random: so many that exist in a row mean that `make` does not draw a new one. */
+const RUN_DRAWS_MAX = 20;
+
+export class MemoryTaskStore implements TaskStore {
+  readonly #tables: MemoryTables;
+
+  constructor(tables: MemoryTables) {
+    this.#tables = tables;
+  }
+
+  create({
+    task,
+    version,
+  }: TaskWithVersion): Promise<{ kind: "created" } | { kind: "name-taken" }> {
+    return this.#tables.transact("create", () => {
+      if (this.#isNameTaken(task)) return { kind: "name-taken" };
+      assert(!this.#tables.tasks.has(task.id), "a task id is fresh");
+      this.#tables.tasks.set(task.id, task);
+      this.#tables.addVersion(version);
+      return { kind: "created" };
+    });
+  }
+
+  find(tenantId: TenantId, taskId: TaskId): Promise<TaskWithVersion | null> {
+    return this.#tables.transact("find", () => {
+      const task = this.#live(tenantId, taskId);
+      return task === null ? null : this.#withVersion(task);
+    });
+  }
+
+  exists(tenantId: TenantId, taskId: TaskId): Promise<boolean> {
+    return this.#tables.transact(
+      "exists",
+      () => this.#tables.tasks.get(taskId)?.tenantId === tenantId,
+    );
+  }
+
+  list(
+    tenantId: TenantId,
+    { status, priority, tag }: TaskFilter,
+    before: TaskId | null,
+    limit: number,
+  ): Promise<TaskWithVersion[]> {
+    return this.#tables.transact("list", () => {
+      const tasks = [...this.#tables.tasks.values()].filter(
+        (task) =>
+          task.tenantId === tenantId &&
+          task.status !== "deleted" &&
+          (before === null || task.id < before) &&
+          (status === null || task.status === status) &&
+          (priority === null || task.priority === priority) &&
+          (tag === null || task.tags.includes(tag)),
+      );
+      tasks.sort((a, b) => (a.id > b.id ? -1 : 1));
+      return tasks.slice(0, limit).map((task) => this.#withVersion(task));
+    });
+  }
+
+  edit<R>(
+    tenantId: TenantId,
+    taskId: TaskId,
+    decide: (locked: LockedTask) => TaskEdit<R>,
+    retention: Retention,
+  ): Promise<EditResult<R>> {
+    return this.#tables.transact("edit", (nowMs): EditResult<R> => {
+      const task = this.#live(tenantId, taskId);
+      if (task === null) return { kind: "not-found" };
+      const current = this.#withVersion(task);
+      const planned = plannedFromMs(this.#tables, taskId, nowMs);
+      const edit = decide({ ...current, nowMs, plannedFromMs: planned });
+      if (edit.kind === "refuse") return { kind: "refused", refusal: edit.refusal };
+      if (edit.kind === "unchanged") return { kind: "unchanged", current };
+      if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };
+      this.#write(edit.task, edit.newVersion);
+      applyJobsEffect(this.#tables, edit.task, edit.jobsEffect, { nowMs, retention });
+      this.#tables.insertJobs(edit.makeJobs);
+      return { kind: "written", current: this.#withVersion(edit.task) };
+    });
+  }
+
+  runNow(
+    tenantId: TenantId,
+    taskId: TaskId,
+    make: (task: Task, nowMs: number) => Job,
+  ): Promise<{ kind: "made"; job: Job } | { kind: "not-found" }> {
+    return this.#tables.transact("runNow", (nowMs) => {
+      const task = this.#live(tenantId, taskId);
+      if (task === null) return { kind: "not-found" };
+      for (let draw = 0; draw < RUN_DRAWS_MAX; draw++) {
+        const job = make(task, nowMs);
+        if (this.#tables.insertJobs([job]) === 1) return { kind: "made", job };
+      }
+      assert(false, "a manual run draws a new id");
+    });
+  }
+
+  materialize(
+    bounds: MaterializeBounds,
+    plan: (due: DueTasks) => MaterializePlan,
+  ): Promise<Materialized | null> {
+    return this.#tables.transact("materialize", (nowMs) => {
+      const due = this.#due(bounds, nowMs);
+      const locked = new Set([...due.missed, ...due.due].map((task) => task.id));
+      if (locked.size === 0) return null;
+      const { jobs, advances } = plan(due);
+      assert(
+        advances.every((advance) => locked.has(advance.taskId)),
+        "a tick advances only what it locked",
+      );
+      const made = this.#tables.insertJobs(jobs);
+      for (const advance of advances) this.#advance(advance);
+      return {
+        tasks: advances.length,
+        made,
+        alreadyMade: jobs.length - made,
+        errors: advances.filter((advance) => advance.error !== null).length,
+      };
+    });
+  }
+
+  loadVersions(
+    keys: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
+  ): Promise<TaskVersion[]> {
+    return this.#tables.transact("loadVersions", () =>
+      keys.flatMap((key) => this.#tables.versionOf(key.taskId, key.requestVersion) ?? []),
+    );
+  }
+
+  #live(tenantId: TenantId, taskId: TaskId): Task | null {
+    const task = this.#tables.tasks.get(taskId);
+    return task?.tenantId === tenantId && task.status !== "deleted" ? task : null;
+  }
+
+  #withVersion(task: Task): TaskWithVersion {
+    const version = this.#tables.versionOf(task.id, task.requestVersion);
+    assert(version !== undefined, "a task's newest version exists");
+    return { task, version };
+  }
+
+  #isNameTaken({ id, tenantId, name, status }: Task): boolean {
+    if (status === "deleted") return false;
+    return [...this.#tables.tasks.values()].some(
+      (other) =>
+        other.tenantId === tenantId &&
+        other.name === name &&
+        other.id !== id &&
+        other.status !== "deleted",
+    );
+  }
+
+  #write(task: Task, newVersion: TaskVersion | null): void {
+    if (newVersion !== null) {
+      const { taskId, requestVersion } = newVersion;
+      const there = this.#tables.versionOf(taskId, requestVersion);
+      assert(there === undefined, "a version's row never changes");
+      this.#tables.addVersion(newVersion);
+    }
+    this.#tables.tasks.set(task.id, task);
+  }
+
+  /** Missed tasks and due ones apart, each most urgent first, then by time. */
+  #due(bounds: MaterializeBounds, nowMs: number): DueTasks {
+    const missedBeforeMs = nowMs - bounds.missedAfterMs;
+    const missed: (DueTask & { nextRunAtMs: number })[] = [];
+    const due: (DueTask & { nextRunAtMs: number })[] = [];
+    for (const task of this.#tables.tasks.values()) {
+      const { nextRunAtMs } = task;
+      if (task.status !== "active" || nextRunAtMs === null) continue;
+      if (nextRunAtMs > nowMs + bounds.horizonMs) continue;
+      (nextRunAtMs < missedBeforeMs ? missed : due).push({ ...dueTask(task), nextRunAtMs });
+    }
+    for (const tasks of [missed, due]) {
+      tasks.sort(
+        (a, b) =>
+          priorityRank(a.priority) - priorityRank(b.priority) ||
+          a.nextRunAtMs - b.nextRunAtMs ||
+          (a.id < b.id ? -1 : 1),
+      );
+    }
+    const first = missed.slice(0, Math.min(bounds.missedTasksMax, bounds.tasksMax));
+    return { nowMs, missed: first, due: due.slice(0, bounds.tasksMax - first.length) };
+  }
+
+  #advance({ taskId, nextRunAtMs, madeUntilMs, error }: TaskAdvance): void {
+    const task = this.#tables.tasks.get(taskId);
+    assert(task !== undefined, "a locked task is there");
+    this.#tables.tasks.set(taskId, {
+      ...task,
+      status: nextRunAtMs === null && error === null ? "completed" : task.status,
+      nextRunAtMs,
+      madeUntilMs: madeUntilMs ?? task.madeUntilMs,
+      error,
+    });
+  }
+}
+
+function dueTask(task: Task): DueTask {
+  return {
+    id: task.id,
+    tenantId: task.tenantId,
+    schedule: task.schedule,
+    priority: task.priority,
+    catchUp: task.catchUp,
+    startAtMs: task.startAtMs,
+    endAtMs: task.endAtMs,
+    nextRunAtMs: task.nextRunAtMs,
+    requestVersion: task.requestVersion,
+    timeoutMs: task.timeoutMs,
+    maxAttempts: task.maxAttempts,
+  };
+}

@@ -1,0 +1,54 @@
+/** Leases of executors in memory. */
+import { assert } from "#core/domain/assert.ts";
+import type { WorkerId } from "#core/domain/ids.ts";
+import type { Renewal, WorkerStore } from "#core/ports/worker-store.ts";
+import type { MemoryTables } from "./memory-tables.ts";
+
+export class MemoryWorkerStore implements WorkerStore {
+  readonly #tables: MemoryTables;
+
+  constructor(tables: MemoryTables) {
+    this.#tables = tables;
+  }
+
+  register(workerId: WorkerId, leaseMs: number): Promise<void> {
+    return this.#tables.transact("register", (nowMs) => {
+      assert(!this.#tables.workers.has(workerId), "a worker id is fresh");
+      this.#tables.workers.set(workerId, { leaseUntilMs: nowMs + leaseMs, fencedAtMs: null });
+    });
+  }
+
+  renew(workerId: WorkerId, leaseMs: number): Promise<Renewal> {
+    return this.#tables.transact("renew", (nowMs) => {
+      const row = this.#tables.workers.get(workerId);
+      if (row === undefined || row.fencedAtMs !== null) return { kind: "fenced" };
+      this.#tables.workers.set(workerId, { ...row, leaseUntilMs: nowMs + leaseMs });
+      return { kind: "renewed" };
+    });
+  }
+
+  fence(workerId: WorkerId): Promise<boolean> {
+    return this.#tables.transact("fence", (nowMs) => {
+      const row = this.#tables.workers.get(workerId);
+      if (row === undefined || row.fencedAtMs !== null || row.leaseUntilMs >= nowMs) return false;
+      this.#tables.workers.set(workerId, { ...row, fencedAtMs: nowMs });
+      return true;
+    });
+  }
+
+  listExpired(limit: number): Promise<WorkerId[]> {
+    return this.#tables.transact("listExpired", (nowMs) => {
+      const expired = [...this.#tables.workers].filter(
+        ([, row]) => row.fencedAtMs === null && row.leaseUntilMs < nowMs,
+      );
+      expired.sort(([, a], [, b]) => a.leaseUntilMs - b.leaseUntilMs);
+      return expired.slice(0, limit).map(([workerId]) => workerId);
+    });
+  }
+
+  remove(workerId: WorkerId): Promise<void> {
+    return this.#tables.transact("remove", () => {
+      this.#tables.workers.delete(workerId);
+    });
+  }
+}

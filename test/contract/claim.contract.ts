@@ -1,0 +1,343 @@
+/** Claims: event 4 for a group, fenced by the worker's own row; and what becomes of a claim whose COMMIT was not answered. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { WorkerId } from "#core/domain/ids.ts";
+import { REASON_CANCELLED, REASON_PAUSED } from "#core/domain/job.ts";
+import { BACKSTOP_SLACK_MS } from "#core/domain/limits.ts";
+import { makeManualJob } from "#core/domain/make-job.ts";
+import type { ClaimRequest, ClaimResult } from "#core/ports/job-store.ts";
+import {
+  addJobs,
+  addTask,
+  addWorker,
+  claimJobs,
+  claimOne,
+  dbNow,
+  HOUR_MS,
+  idsOf,
+  makeWorker,
+  plannedJob,
+  readJob,
+  rescuedRow,
+  writeEdit,
+} from "./builders.ts";
+import type { ContractStore, OpenStore } from "./contract-store.ts";
+import { onStore } from "./contract-store.ts";
+
+export function claimContract(open: OpenStore): void {
+  takes(open);
+  bounds(open);
+  fences(open);
+  adopts(open);
+}
+
+function takes(open: OpenStore): void {
+  test(
+    "a claimed job is running, in the worker's hands, one claim and one attempt further, until its backstop (4)",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const late = { ...plannedJob(task, nowMs, -5_000), queue: 1 };
+      const soon = { ...plannedJob(task, nowMs, HOUR_MS), queue: 1 };
+      const again = { ...plannedJob(task, nowMs, -4_000), queue: 1, claimNo: 7, attempt: 3 };
+      const manual = { ...makeManualJob(task, "manual", nowMs, 5, { body: "😀\u0000" }), queue: 1 };
+      await addJobs(store, task, [late, soon, manual]);
+      await store.putJob({ ...again, lost: 2 });
+      const workerId = await addWorker(store);
+      const before = await Promise.all([late, soon, again, manual].map((j) => readJob(store, j)));
+      const claim = await claim1(store, workerId, { aheadMs: 2 * HOUR_MS });
+      const afterMs = await dbNow(store);
+      assert(claim.claimedAtMs >= nowMs && claim.claimedAtMs <= afterMs);
+      assert.deepEqual(idsOf(claim.jobs), idsOf(before));
+      for (const job of before) {
+        const held = claim.jobs.find((other) => other.id === job.id);
+        assert(held !== undefined);
+        const startsMs = held.dueAtMs - job.timeoutMs - BACKSTOP_SLACK_MS;
+        if (job.runAtMs > afterMs) assert.equal(startsMs, job.runAtMs);
+        else assert(startsMs >= claim.claimedAtMs && startsMs <= afterMs);
+        const { claimNo, attempt } = job;
+        const change = { claimNo: claimNo + 1, attempt: attempt + 1, dueAtMs: held.dueAtMs };
+        assert.deepEqual(await readJob(store, job), {
+          ...job,
+          ...change,
+          status: "running",
+          workerId,
+        });
+        assert.deepEqual(held, {
+          id: job.id,
+          taskId: job.taskId,
+          tenantId: job.tenantId,
+          taskVersion: job.taskVersion,
+          trigger: job.trigger,
+          queue: job.queue,
+          scheduledAtMs: job.scheduledAtMs,
+          runAtMs: job.runAtMs,
+          lost: job.lost,
+          maxAttempts: job.maxAttempts,
+          timeoutMs: job.timeoutMs,
+          payload: job.payload,
+          ...change,
+        });
+      }
+    }),
+  );
+
+  test(
+    "waiting, running and finished jobs are never taken",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const statuses = ["waiting", "running", "succeeded", "dead", "cancelled"] as const;
+      for (const [i, status] of statuses.entries()) {
+        await store.putJob({ ...plannedJob(task, nowMs, -1_000 - i), queue: 1, status });
+      }
+      const claim = await claim1(store, await addWorker(store));
+      assert.deepEqual(claim.jobs, []);
+    }),
+  );
+
+  test(
+    "a rescued job is claimed by the next worker, and then its last holder has lost it",
+    onStore(open, async (store) => {
+      const { held } = await claimOne(store);
+      await store.putJob(rescuedRow(await readJob(store, held), await dbNow(store)));
+      const next = await addWorker(store);
+      const [again] = await claimJobs(store, next, [held]);
+      assert(again !== undefined);
+      assert.deepEqual([again.claimNo, again.attempt, again.lost], [2, 2, 1]);
+      assert.equal((await readJob(store, held)).workerId, next);
+    }),
+  );
+
+  test(
+    "two claims at once take disjoint jobs, and between them all",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const jobs = Array.from({ length: 40 }, (_, i) => ({
+        ...plannedJob(task, nowMs, -1_000 - i),
+        queue: 1 + (i % 2),
+      }));
+      await addJobs(store, task, jobs);
+      const workers = [await addWorker(store), await addWorker(store)];
+      const taken = [];
+      for (let round = 0; round < 20 && taken.length < jobs.length; round++) {
+        const claims = workers.map((workerId) =>
+          claim1(store, workerId, { limit: 9, queues: [1, 2] }),
+        );
+        for (const claim of await Promise.all(claims)) {
+          assert(claim.jobs.length <= 9);
+          taken.push(...claim.jobs);
+        }
+      }
+      assert.deepEqual(idsOf(taken), idsOf(jobs));
+      for (const job of taken) assert.equal((await readJob(store, job)).claimNo, 1);
+    }),
+  );
+}
+
+function bounds(open: OpenStore): void {
+  test(
+    "branch by branch in the order given, earliest due first in each, within each limit and the whole",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const [b3, b1, b2] = [-1_000, -3_000, -2_000].map((offsetMs) => ({
+        ...plannedJob(task, nowMs, offsetMs),
+        queue: 32,
+        dueAtMs: nowMs + offsetMs,
+      }));
+      const [a1, a2] = [-900, -800].map((offsetMs) => ({
+        ...plannedJob(task, nowMs, offsetMs),
+        queue: 16,
+        dueAtMs: nowMs + offsetMs,
+      }));
+      assert(a1 && a2 && b1 && b2 && b3);
+      await addJobs(store, task, [b3, b1, b2, a1, a2]);
+      const workerId = await addWorker(store);
+      const take = async (limits: readonly (readonly [number, number])[], limit: number) => {
+        const branches = limits.map(([queue, most]) => ({ queue, limit: most, floorMs: null }));
+        const request = { workerId, branches, aheadMs: 0, limit };
+        const claim = await store.shard.jobs.claimDue(request);
+        assert(claim.kind === "claimed");
+        return idsOf(claim.jobs);
+      };
+      const first = await take(
+        [
+          [32, 1],
+          [16, 5],
+        ],
+        2,
+      );
+      assert.deepEqual(first, idsOf([b1, a1]));
+      const second = await take(
+        [
+          [16, 5],
+          [32, 5],
+        ],
+        2,
+      );
+      assert.deepEqual(second, idsOf([a2, b2]));
+      assert.deepEqual(await take([[16, 5]], 5), []);
+      assert.deepEqual(await take([[32, 5]], 5), idsOf([b3]));
+    }),
+  );
+
+  test(
+    "nothing due later than the database's now + aheadMs, nothing below a floor",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const at = (offsetMs: number) => ({
+        ...plannedJob(task, nowMs, offsetMs),
+        queue: 1,
+        dueAtMs: nowMs + offsetMs,
+      });
+      const [below, floor, inside, beyond] = [at(-20_001), at(-20_000), at(50_000), at(90_000)];
+      await addJobs(store, task, [below, floor, inside, beyond]);
+      const workerId = await addWorker(store);
+      const floorMs = nowMs - 20_000;
+      const none = await claim1(store, workerId, { floorMs: nowMs - 19_999 });
+      assert.deepEqual(none.jobs, []);
+      const claim = await claim1(store, workerId, { floorMs, aheadMs: 60_000 });
+      assert.deepEqual(idsOf(claim.jobs), idsOf([floor, inside]));
+      const rest = await claim1(store, workerId);
+      assert.deepEqual(idsOf(rest.jobs), idsOf([below]));
+    }),
+  );
+
+  test(
+    "five hundred in one claim, and a claim of nothing",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const jobs = Array.from({ length: 520 }, (_, i) => ({
+        ...plannedJob(task, nowMs, -60_000 - i),
+        queue: 1,
+        dueAtMs: nowMs - 60_000 - i,
+      }));
+      await addJobs(store, task, jobs);
+      const workerId = await addWorker(store);
+      const claim = await claim1(store, workerId, { limit: 500 });
+      assert.deepEqual(idsOf(claim.jobs), idsOf(jobs.slice(20)));
+      assert.equal((await claim1(store, workerId)).jobs.length, 20);
+      assert.deepEqual((await claim1(store, workerId)).jobs, []);
+    }),
+  );
+}
+
+function fences(open: OpenStore): void {
+  test(
+    "a worker that is fenced or has no row takes nothing; one that only let its lease pass still may",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const job = { ...plannedJob(task, await dbNow(store), -1_000), queue: 1 };
+      await addJobs(store, task, [job]);
+      const expired = makeWorker();
+      const fenced = makeWorker();
+      await store.shard.workers.register(expired, -5_000);
+      await store.shard.workers.register(fenced, -5_000);
+      await store.shard.workers.fence(fenced);
+      assert.deepEqual(await claimAny(store, fenced), { kind: "fenced" });
+      assert.deepEqual(await claimAny(store, makeWorker()), { kind: "fenced" });
+      assert.deepEqual(await readJob(store, job), job);
+      assert.equal((await claim1(store, expired)).jobs.length, 1);
+    }),
+  );
+}
+
+function adopts(open: OpenStore): void {
+  test(
+    "a claim that was committed is ours: all of it, marked jobs named",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const other = await addTask(store);
+      const nowMs = await dbNow(store);
+      const mine = [plannedJob(task, nowMs, -2_000), plannedJob(task, nowMs, -1_000)];
+      const theirs = plannedJob(other.task, nowMs, -1_000);
+      await addJobs(store, task, mine);
+      await addJobs(store, other.task, [theirs]);
+      const workerId = await addWorker(store);
+      const jobs = await claimJobs(store, workerId, [...mine, theirs]);
+      await writeEdit(store, other.task, {}, { kind: "cancel", reason: REASON_PAUSED });
+      const adopted = await store.shard.jobs.adopt({ workerId, claimedAtMs: nowMs, jobs });
+      assert.deepEqual(byId(adopted.jobs), byId(jobs));
+      assert.deepEqual([...adopted.revoked], [theirs.id]);
+    }),
+  );
+
+  test(
+    "a claim that was not committed, or is over, is not ours",
+    onStore(open, async (store) => {
+      const { task, held, workerId } = await claimOne(store);
+      const nowMs = await dbNow(store);
+      const [never, cancelled, rescued, again] = [1, 2, 3, 4].map((s) =>
+        plannedJob(task, nowMs, -s * 1_000),
+      );
+      assert(never && cancelled && rescued && again);
+      await addJobs(store, task, [cancelled, rescued, again]);
+      const jobs = await claimJobs(store, workerId, [cancelled, rescued, again]);
+      await addJobs(store, task, [never]);
+      const row = async (job: { id: typeof held.id }) =>
+        readJob(store, { id: job.id, tenantId: task.tenantId });
+      await store.putJob({ ...(await row(cancelled)), status: "cancelled", reason: "x" });
+      await store.putJob(rescuedRow(await row(rescued), nowMs));
+      await store.putJob({ ...(await row(again)), claimNo: 2 });
+      const unanswered = [
+        held,
+        { ...held, id: never.id },
+        { ...held, id: plannedJob(task, nowMs, HOUR_MS).id },
+        ...jobs,
+      ];
+      const claim = { workerId, claimedAtMs: nowMs, jobs: unanswered };
+      const adopted = await store.shard.jobs.adopt(claim);
+      assert.deepEqual(adopted.jobs, [held]);
+      assert.deepEqual([...adopted.revoked], []);
+      const stranger = await store.shard.jobs.adopt({ ...claim, workerId: makeWorker() });
+      assert.deepEqual(stranger.jobs, []);
+    }),
+  );
+
+  test(
+    "a job that was cancelled before the claim could take it is not ours",
+    onStore(open, async (store) => {
+      const { task, held, workerId } = await claimOne(store);
+      const nowMs = await dbNow(store);
+      const job = plannedJob(task, nowMs, -1_000);
+      await addJobs(store, task, [job]);
+      await writeEdit(store, task, {}, { kind: "cancel", reason: REASON_CANCELLED });
+      const jobs = [{ ...held, id: job.id }];
+      const adopted = await store.shard.jobs.adopt({ workerId, claimedAtMs: nowMs, jobs });
+      assert.deepEqual(adopted.jobs, []);
+    }),
+  );
+}
+
+interface Options {
+  readonly aheadMs?: number;
+  readonly limit?: number;
+  readonly floorMs?: number | null;
+  readonly queues?: readonly number[];
+}
+
+function claimAny(
+  store: ContractStore,
+  workerId: WorkerId,
+  options: Options = {},
+): Promise<ClaimResult> {
+  const { aheadMs = 0, limit = 1_000, floorMs = null, queues = [1] } = options;
+  const branches = queues.map((queue) => ({ queue, limit, floorMs }));
+  const request: ClaimRequest = { workerId, branches, aheadMs, limit };
+  return store.shard.jobs.claimDue(request);
+}
+
+/** A claim of queue 1 that must go through. */
+async function claim1(store: ContractStore, workerId: WorkerId, options: Options = {}) {
+  const claim = await claimAny(store, workerId, options);
+  assert(claim.kind === "claimed", `the claim was ${claim.kind}`);
+  return claim;
+}
+
+function byId<J extends { readonly id: string }>(jobs: readonly J[]): J[] {
+  return [...jobs].sort((a, b) => (a.id < b.id ? -1 : 1));
+}

@@ -1,0 +1,315 @@
+/**
+ * The adapter against the state machine itself: random sequences of events go through the store's verbs, and after each one
+ * every row must be what `applyEvent` makes of it. Events work on groups, so that a sequence costs few round trips.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { JobId, WorkerId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import { REASON_CANCELLED, REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
+import type { JobEvent } from "#core/domain/job-state.ts";
+import { applyEvent } from "#core/domain/job-state.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { HeldKey, JobResult } from "#core/ports/job-store.ts";
+import type { JobsEffect } from "#core/ports/task-store.ts";
+import {
+  addJobs,
+  addTask,
+  addWorker,
+  dbNow,
+  failure,
+  HOUR_MS,
+  heldKey,
+  interruption,
+  plannedJob,
+  RETENTION,
+  success,
+  writeEdit,
+} from "./builders.ts";
+import type { ContractStore, OpenStore } from "./contract-store.ts";
+import { onStore } from "./contract-store.ts";
+
+const JOBS = 12;
+const SEQUENCES = 12;
+const STEPS = 25;
+
+/** What the reporter of a result or a give-back believes about who holds the job. */
+type Belief = "true" | "stale claim" | "other worker";
+type Told = "succeed" | "retry later" | "retry now" | "final" | "interrupt" | "give back";
+
+type Step =
+  | { readonly kind: "claim"; readonly worker: 0 | 1; readonly aheadMs: number }
+  | { readonly kind: "report"; readonly told: readonly (readonly [number, Told, Belief])[] }
+  | { readonly kind: "effect"; readonly effect: JobsEffect }
+  | { readonly kind: "rescue"; readonly at: readonly number[] }
+  | { readonly kind: "retry"; readonly at: readonly number[] };
+
+const index = fc.nat({ max: JOBS - 1 });
+const told = fc.constantFrom<Told>(
+  "succeed",
+  "retry later",
+  "retry now",
+  "retry now",
+  "final",
+  "interrupt",
+  "give back",
+);
+const belief = fc.oneof(
+  { weight: 6, arbitrary: fc.constant<Belief>("true") },
+  { weight: 1, arbitrary: fc.constantFrom<Belief>("stale claim", "other worker") },
+);
+const cancel = (reason: string): JobsEffect => ({ kind: "cancel", reason });
+const effect = fc.constantFrom<JobsEffect>(
+  cancel(REASON_PAUSED),
+  cancel(REASON_PAUSED),
+  cancel(REASON_CANCELLED),
+  cancel(REASON_DELETED),
+  { kind: "resume" },
+  { kind: "resume" },
+  { kind: "remove-planned" },
+);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("claim" as const),
+      worker: fc.constantFrom(0 as const, 1 as const),
+      aheadMs: fc.constantFrom(0, 3 * HOUR_MS),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("report" as const),
+      told: fc.uniqueArray(fc.tuple(index, told, belief), {
+        selector: ([at]) => at,
+        minLength: 1,
+        maxLength: JOBS,
+      }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("effect" as const), effect }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("rescue" as const, "retry" as const),
+      at: fc.uniqueArray(index, { minLength: 1, maxLength: 4 }),
+    }),
+  },
+);
+
+export function jobEventsContract(open: OpenStore): void {
+  test("random sequences of events leave the rows that the state machine makes", async () => {
+    const sequence = fc.array(step, { minLength: 5, maxLength: STEPS });
+    const property = fc.asyncProperty(sequence, (steps) =>
+      onStore(open, async (store) => {
+        const model = await Model.begin(store);
+        for (const one of steps) await model.take(one);
+      })(),
+    );
+    await fc.assert(property, { numRuns: SEQUENCES });
+  });
+}
+
+/** The rows of one task as the state machine says they are, beside those of the store. */
+class Model {
+  readonly #store: ContractStore;
+  readonly #task: Task;
+  readonly #workers: readonly WorkerId[];
+  readonly #ids: readonly JobId[];
+  #jobs: Map<JobId, Job>;
+
+  constructor(
+    store: ContractStore,
+    task: Task,
+    workers: readonly WorkerId[],
+    jobs: readonly Job[],
+  ) {
+    this.#store = store;
+    this.#task = task;
+    this.#workers = workers;
+    this.#ids = jobs.map((job) => job.id);
+    this.#jobs = new Map(jobs.map((job) => [job.id, job]));
+  }
+
+  /** Jobs that are due, soon, and in an hour, in a queue of every lane that retries pass through. */
+  static async begin(store: ContractStore): Promise<Model> {
+    const { task } = await addTask(store, { task: { maxAttempts: 2 } });
+    const nowMs = await dbNow(store);
+    const jobs = Array.from({ length: JOBS }, (_, i) =>
+      plannedJob(task, nowMs, i % 3 === 0 ? HOUR_MS + i : -60_000 - i),
+    );
+    await addJobs(store, task, jobs);
+    return new Model(store, task, [await addWorker(store), await addWorker(store)], jobs);
+  }
+
+  async take(one: Step): Promise<void> {
+    const beforeMs = await dbNow(this.#store);
+    const before = new Map(this.#jobs);
+    const events = await this.#do(one, beforeMs);
+    const all = { statuses: null, fromMs: null, toMs: null };
+    const { tenantId, id } = this.#task;
+    const rows = await this.#store.shard.jobs.listByTask(tenantId, id, all, null, 2 * JOBS);
+    const afterMs = await dbNow(this.#store);
+    this.#jobs = new Map(rows.map((row) => [row.id, row]));
+    for (const [jobId, job] of before) {
+      const event = events.get(jobId);
+      const row = this.#jobs.get(jobId);
+      if (event === undefined) assert.deepEqual(row, job);
+      else assertStep(job, event, row, beforeMs, afterMs);
+    }
+    assert.equal([...this.#jobs.keys()].filter((jobId) => !before.has(jobId)).length, 0);
+  }
+
+  /** Carries a step out on the store and answers the event that it is for each job. */
+  async #do(one: Step, nowMs: number): Promise<Map<JobId, JobEvent>> {
+    switch (one.kind) {
+      case "claim":
+        return this.#claim(this.#workers[one.worker] as WorkerId, one.aheadMs, nowMs);
+      case "report":
+        return this.#report(one.told, nowMs);
+      case "effect": {
+        await writeEdit(this.#store, this.#task, {}, one.effect);
+        const event: JobEvent =
+          one.effect.kind === "cancel"
+            ? one.effect
+            : one.effect.kind === "resume"
+              ? { kind: "resume", taskVersion: 1 }
+              : { kind: "remove-planned" };
+        return new Map([...this.#jobs.keys()].map((jobId) => [jobId, event]));
+      }
+      case "rescue":
+        return this.#put(one.at, nowMs, (job) => ({ kind: "rescue", claimNo: job.claimNo }));
+      case "retry":
+        return this.#put(one.at, nowMs, () => ({ kind: "retry", moreAttempts: 2 }));
+    }
+  }
+
+  async #claim(workerId: WorkerId, aheadMs: number, nowMs: number): Promise<Map<JobId, JobEvent>> {
+    const queues = [...new Set([...this.#jobs.values()].map((job) => job.queue))];
+    const claim = await this.#store.shard.jobs.claimDue({
+      workerId,
+      branches: queues.map((queue) => ({ queue, limit: JOBS, floorMs: null })),
+      aheadMs,
+      limit: JOBS,
+    });
+    assert(claim.kind === "claimed");
+    const mine = claim.jobs.filter((held) => this.#jobs.has(held.id));
+    const due = [...this.#jobs.values()].filter(
+      (job) => job.status === "pending" && job.dueAtMs <= nowMs + aheadMs,
+    );
+    assert.deepEqual(mine.map((held) => held.id).sort(), due.map((job) => job.id).sort());
+    return new Map(mine.map((held) => [held.id, { kind: "claim", workerId }]));
+  }
+
+  async #report(
+    reports: readonly (readonly [number, Told, Belief])[],
+    nowMs: number,
+  ): Promise<Map<JobId, JobEvent>> {
+    const events = new Map<JobId, JobEvent>();
+    const results: JobResult[] = [];
+    const back: HeldKey[] = [];
+    let moves = 0;
+    for (const [at, what, believed] of reports) {
+      const job = this.#jobs.get(this.#ids[at] as JobId);
+      if (job === undefined) continue;
+      const workerId =
+        job.workerId === null || believed === "other worker"
+          ? (this.#workers.find((other) => other !== job.workerId) as WorkerId)
+          : job.workerId;
+      const claimNo = believed === "stale claim" ? Math.max(0, job.claimNo - 1) : job.claimNo;
+      const held = { ...job, claimNo };
+      const event = eventOf(held, what, workerId, nowMs);
+      if (what === "give back") back.push(heldKey(held, workerId));
+      else results.push(resultOf(held, what, workerId, nowMs));
+      events.set(job.id, event);
+      const context = { nowMs, retention: RETENTION, limited: false };
+      if (applyEvent(job, event, context).kind !== "refused") moves++;
+    }
+    const jobs = this.#store.shard.jobs;
+    const recorded = await jobs.recordResults(results, RETENTION);
+    const given = await jobs.giveBack(back, RETENTION);
+    assert.equal(recorded.written + given.written, moves);
+    assert.equal(recorded.lostRaces + given.lostRaces, events.size - moves);
+    return events;
+  }
+
+  /** Events that no verb of these ports carries yet: the state machine makes the row, and the store is given it. */
+  async #put(
+    at: readonly number[],
+    nowMs: number,
+    eventFor: (job: Job) => JobEvent,
+  ): Promise<Map<JobId, JobEvent>> {
+    const context = { nowMs, retention: RETENTION, limited: false };
+    const events = new Map<JobId, JobEvent>();
+    for (const i of at) {
+      const job = this.#jobs.get(this.#ids[i] as JobId);
+      if (job === undefined) continue;
+      const event = eventFor(job);
+      const after = applyEvent(job, event, context);
+      if (after.kind === "moved") await this.#store.putJob(after.job);
+      events.set(job.id, event);
+    }
+    return events;
+  }
+}
+
+type Believed = Parameters<typeof success>[0];
+
+function resultOf(held: Believed, what: Told, workerId: WorkerId, nowMs: number): JobResult {
+  switch (what) {
+    case "succeed":
+      return success(held, workerId);
+    case "interrupt":
+      return interruption(held, workerId);
+    case "final":
+      return failure(held, workerId, nowMs, "stop");
+    default:
+      return failure(held, workerId, what === "retry now" ? nowMs - 1 : nowMs + HOUR_MS);
+  }
+}
+
+function eventOf(held: Believed, what: Told, workerId: WorkerId, nowMs: number): JobEvent {
+  const { claimNo } = held;
+  if (what === "give back") return { kind: "give-back", workerId, claimNo };
+  const result = resultOf(held, what, workerId, nowMs);
+  if (result.kind !== "fail")
+    return { kind: result.kind, workerId, claimNo, record: result.record };
+  const { record, retryAtMs, finalReason } = result;
+  return { kind: "fail", workerId, claimNo, record, retryAtMs, finalReason };
+}
+
+/** `row` is what `event` makes of `before` at some instant from `beforeMs` to `afterMs`. */
+function assertStep(
+  before: Job,
+  event: JobEvent,
+  row: Job | undefined,
+  beforeMs: number,
+  afterMs: number,
+): void {
+  const at = (nowMs: number) =>
+    applyEvent(before, event, { nowMs, retention: RETENTION, limited: false });
+  const early = at(beforeMs);
+  const late = at(afterMs);
+  if (early.kind === "refused") {
+    assert.deepEqual(row, before);
+    return;
+  }
+  if (early.kind === "removed") {
+    assert.equal(row, undefined);
+    return;
+  }
+  assert(late.kind === "moved" && row !== undefined, `${before.status} ${event.kind}: row is gone`);
+  const { dueAtMs, finishedAtMs, runAtMs } = row;
+  assert.deepEqual(row, { ...early.job, dueAtMs, finishedAtMs, runAtMs });
+  assertBetween(early.job.dueAtMs, dueAtMs, late.job.dueAtMs);
+  assertBetween(early.job.runAtMs, runAtMs, late.job.runAtMs);
+  if (early.job.finishedAtMs === null || finishedAtMs === null) {
+    assert.equal(finishedAtMs, early.job.finishedAtMs);
+  } else assertBetween(early.job.finishedAtMs, finishedAtMs, late.job.finishedAtMs ?? 0);
+}
+
+function assertBetween(low: number, value: number, high: number): void {
+  assert(value >= low && value <= high, `${value} lies between ${low} and ${high}`);
+}

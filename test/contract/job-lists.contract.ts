@@ -1,0 +1,108 @@
+/** A task's jobs as readers see them: order, pages, filters. Rows come back as they are stored. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Job, JobStatus } from "#core/domain/job.ts";
+import { JOB_STATUSES } from "#core/domain/job.ts";
+import { makeManualJob } from "#core/domain/make-job.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { TaskJobsFilter } from "#core/ports/job-store.ts";
+import { addJobs, addTask, dbNow, HOUR_MS, idsOf, makeTenant, plannedJob } from "./builders.ts";
+import type { ContractStore, OpenStore } from "./contract-store.ts";
+import { onStore } from "./contract-store.ts";
+
+const ALL: TaskJobsFilter = { statuses: null, fromMs: null, toMs: null };
+
+export function jobListsContract(open: OpenStore): void {
+  test(
+    "a task's jobs come newest first, in pages, its own tenant's only",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const other = await addTask(store, { task: { tenantId: task.tenantId } });
+      const nowMs = await dbNow(store);
+      const offsets = [1_000, -2_000, 5_000, -1, 0];
+      const jobs = offsets.map((offsetMs) => plannedJob(task, nowMs, offsetMs));
+      const manual = [3, 900, 40].map((run) => makeManualJob(task, "manual", nowMs, run, null));
+      await addJobs(store, task, [...jobs, ...manual]);
+      await addJobs(store, other.task, [plannedJob(other.task, nowMs, 0)]);
+      const expected = [...jobs, ...manual].sort((a, b) => (a.id > b.id ? -1 : 1));
+      const list = (before: Job["id"] | null, limit: number, tenantId = task.tenantId) =>
+        store.shard.jobs.listByTask(tenantId, task.id, ALL, before, limit);
+      assert.deepEqual(await list(null, 50), expected);
+      assert.deepEqual(await list(null, 3), expected.slice(0, 3));
+      assert.deepEqual(await list(expected[2]?.id ?? null, 3), expected.slice(3, 6));
+      assert.deepEqual(await list(expected[7]?.id ?? null, 3), []);
+      assert.deepEqual(await list(plannedJob(task, nowMs, 500).id, 50), expected.slice(2));
+      assert.deepEqual(await list(null, 50, makeTenant()), []);
+    }),
+  );
+
+  test(
+    "filters by status; a running job whose time has not come counts as pending",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const jobs = JOB_STATUSES.map((status, i): Job => {
+        return { ...plannedJob(task, nowMs, -60_000 - i), status };
+      });
+      const ahead: Job = { ...plannedJob(task, nowMs, HOUR_MS), status: "running", claimNo: 1 };
+      for (const job of [...jobs, ahead]) await store.putJob(job);
+      const of = (...statuses: JobStatus[]) => {
+        const asked = jobs.filter((job) => statuses.includes(job.status));
+        return idsOf(statuses.includes("pending") ? [...asked, ahead] : asked);
+      };
+      for (const status of JOB_STATUSES) {
+        assert.deepEqual(await listed(store, task, { statuses: [status] }), of(status), status);
+      }
+      const pairs: JobStatus[][] = [
+        ["pending", "running"],
+        ["running", "dead"],
+        ["pending", "succeeded", "cancelled"],
+        [...JOB_STATUSES],
+      ];
+      for (const statuses of pairs) {
+        assert.deepEqual(await listed(store, task, { statuses }), of(...statuses));
+      }
+      assert.deepEqual(await listed(store, task, {}), idsOf([...jobs, ahead]));
+    }),
+  );
+
+  test(
+    "filters by scheduledAt: from is inside, to is not; together with a status and a page too",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const [one, two, three] = [1_000, 2_000, 3_000].map((ms) => plannedJob(task, nowMs, ms));
+      assert(one && two && three);
+      const manual = makeManualJob(task, "manual", nowMs + 2_000, 65_535, null);
+      const dead: Job = { ...plannedJob(task, nowMs, 2_500), status: "dead" };
+      await addJobs(store, task, [one, two, three, manual]);
+      await store.putJob(dead);
+      const fromMs = two.scheduledAtMs;
+      const toMs = three.scheduledAtMs;
+      assert.deepEqual(await listed(store, task, { fromMs }), idsOf([two, manual, dead, three]));
+      assert.deepEqual(await listed(store, task, { toMs }), idsOf([one, two, manual, dead]));
+      assert.deepEqual(await listed(store, task, { fromMs, toMs }), idsOf([two, manual, dead]));
+      assert.deepEqual(await listed(store, task, { fromMs, toMs: fromMs }), []);
+      assert.deepEqual(await listed(store, task, { fromMs, statuses: ["dead"] }), [dead.id]);
+      const page = await store.shard.jobs.listByTask(
+        task.tenantId,
+        task.id,
+        { ...ALL, fromMs },
+        dead.id,
+        1,
+      );
+      assert.deepEqual(idsOf(page), [manual.id]);
+    }),
+  );
+}
+
+async function listed(store: ContractStore, task: Task, filter: Partial<TaskJobsFilter>) {
+  const rows = await store.shard.jobs.listByTask(
+    task.tenantId,
+    task.id,
+    { ...ALL, ...filter },
+    null,
+    100,
+  );
+  return idsOf(rows);
+}

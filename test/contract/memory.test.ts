@@ -1,0 +1,46 @@
+import { MemoryControlStore } from "#adapters/memory/memory-control-store.ts";
+import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
+import type { ContractStore } from "./contract-store.ts";
+import { controlStoreContract } from "./control-store.contract.ts";
+import { jobStoreContract } from "./job-store.contract.ts";
+import { taskStoreContract } from "./task-store.contract.ts";
+import { workerStoreContract } from "./worker-store.contract.ts";
+
+/** Goes on by a millisecond at every look, so that no suite leans on two verbs at one instant. */
+function tickingClock() {
+  let nowMs = Date.UTC(2026, 9, 25, 0, 59, 59, 990);
+  return { nowMs: () => nowMs++ };
+}
+
+async function open(): Promise<ContractStore> {
+  const shards = openMemoryShards({ clock: tickingClock() });
+  const [shard] = shards.all();
+  if (shard === undefined) throw new Error("there is one shard");
+  const { jobs } = shards.tables;
+  return {
+    shard,
+    putJob: async (job) => {
+      jobs.set(job.id, job);
+    },
+    listDeadLetters: async (tenantId) => {
+      const dead = [...jobs.values()].filter(
+        (job) => job.tenantId === tenantId && job.status === "dead",
+      );
+      return dead.map((job) => job.id);
+    },
+    close: () => shards.close(),
+  };
+}
+
+taskStoreContract("memory", open);
+jobStoreContract("memory", open);
+workerStoreContract("memory", open);
+controlStoreContract("memory", async () => {
+  const control = new MemoryControlStore();
+  return {
+    control,
+    addKey: async (keyHash, principal) => control.addKey(keyHash, principal),
+    removeKey: async (keyHash) => control.removeKey(keyHash),
+    close: async () => {},
+  };
+});

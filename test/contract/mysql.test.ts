@@ -1,0 +1,12 @@
+import { after, before, describe } from "node:test";
+import { openControlStore } from "#adapters/mysql/control-store.ts";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
+import { controlDatabase } from "#adapters/mysql/database-names.ts";
+import { bytes, json, text } from "#adapters/mysql/literals.ts";
+import { jobIdFromBytes, type JobId } from "#core/domain/ids.ts";
+import { partitionOfJob } from "#core/domain/ids.ts";
+import { jobId } from "#adapters/mysql/literals.ts";
+import type { Shards } from "#core/ports/shards.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/integration/databases.ts";
+import type { ContractControl, ContractStore } from "./contract-store.ts";

@@ -1,0 +1,529 @@
+/** Results: events 7 to 10 for a group. Each row is guarded by its holder, so that a replay or a late answer changes nothing it should not. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { WorkerId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import {
+  REASON_CANCELLED,
+  REASON_DELETED,
+  REASON_LOST,
+  REASON_PAUSED,
+  REASON_USED_UP,
+} from "#core/domain/job.ts";
+import { ATTEMPT_RECORDS_MAX } from "#core/domain/limits.ts";
+import { oneLaneDown } from "#core/domain/queue.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { ClaimedJob, JobResult, Recorded } from "#core/ports/job-store.ts";
+import {
+  addJobs,
+  addTask,
+  addWorker,
+  attemptRecord,
+  claimJobs,
+  claimOne,
+  dbNow,
+  failure,
+  HOUR_MS,
+  interruption,
+  makeWorker,
+  plannedJob,
+  RETENTION,
+  readJob,
+  rescuedRow,
+  success,
+  writeEdit,
+} from "./builders.ts";
+import type { ContractStore, OpenStore } from "./contract-store.ts";
+import { onStore } from "./contract-store.ts";
+
+const WRITTEN: Recorded = { written: 1, lostRaces: 0 };
+const LOST: Recorded = { written: 0, lostRaces: 1 };
+
+export function resultsContract(open: OpenStore): void {
+  successes(open);
+  failures(open);
+  interruptions(open);
+  lostRaces(open);
+  groups(open);
+  records(open);
+}
+
+function successes(open: OpenStore): void {
+  test(
+    "2xx: succeeded, with its record, out of the worker's hands (8)",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      const running = await readJob(store, held);
+      const result = success(held, workerId);
+      assert.deepEqual(await write(store, [result]), WRITTEN);
+      await assertEnded(store, running, "succeeded", {
+        reason: null,
+        attempts: { "1": result.record },
+      });
+    }),
+  );
+
+  test(
+    "a success still counts after a rescue, a death and a cancel, until the job is claimed again (8)",
+    onStore(open, async (store) => {
+      const states: ((job: Job, nowMs: number) => Job)[] = [
+        (job, nowMs) => rescuedRow(job, nowMs),
+        (job, nowMs) => ({ ...rescuedRow(job, nowMs), status: "waiting" }),
+        (job, nowMs) => ({ ...job, status: "dead", lost: 5, reason: REASON_LOST, dueAtMs: nowMs }),
+        (job, nowMs) => ({
+          ...job,
+          status: "cancelled",
+          cancelReason: REASON_DELETED,
+          reason: REASON_DELETED,
+          finishedAtMs: nowMs - 1,
+        }),
+      ];
+      for (const state of states) {
+        const { held, workerId } = await claimOne(store);
+        const there = state(await readJob(store, held), await dbNow(store));
+        await store.putJob(there);
+        const result = success(held, workerId);
+        assert.deepEqual(await write(store, [result]), WRITTEN, there.status);
+        await assertEnded(store, there, "succeeded", {
+          reason: null,
+          attempts: { "1": result.record },
+        });
+        assert.deepEqual(await store.listDeadLetters(held.tenantId), []);
+      }
+    }),
+  );
+
+  test(
+    "a success of a job that is marked counts",
+    onStore(open, async (store) => {
+      const { task, held, workerId } = await claimOne(store);
+      await cancel(store, task, REASON_PAUSED);
+      assert.deepEqual(await write(store, [success(held, workerId)]), WRITTEN);
+      const job = await readJob(store, held);
+      assert.deepEqual([job.status, job.reason], ["succeeded", null]);
+    }),
+  );
+}
+
+function failures(open: OpenStore): void {
+  test(
+    "a failure with attempts left: pending again at its time, a lane down (9)",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      const running = await readJob(store, held);
+      const retryAtMs = (await dbNow(store)) + HOUR_MS;
+      const result = failure(held, workerId, retryAtMs);
+      assert.deepEqual(await write(store, [result]), WRITTEN);
+      assert.deepEqual(await readJob(store, held), {
+        ...running,
+        status: "pending",
+        runAtMs: retryAtMs,
+        dueAtMs: retryAtMs,
+        queue: oneLaneDown(held.queue, held.tenantId),
+        workerId: null,
+        attempts: { "1": result.record },
+      });
+      assert.deepEqual(await store.listDeadLetters(held.tenantId), []);
+    }),
+  );
+
+  test(
+    "a retry whose time has passed is due from the write on, not before",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      const nowMs = await dbNow(store);
+      assert.deepEqual(await write(store, [failure(held, workerId, nowMs - 60_000)]), WRITTEN);
+      const job = await readJob(store, held);
+      assert.equal(job.runAtMs, nowMs - 60_000);
+      assert(job.dueAtMs >= nowMs && job.dueAtMs <= (await dbNow(store)));
+    }),
+  );
+
+  test(
+    "a failure of a rescued job costs nothing that the rescue gave back: attempt − lost is the row's own (9)",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store, { task: { maxAttempts: 1 } });
+      const there = rescuedRow(await readJob(store, held), await dbNow(store));
+      await store.putJob(there);
+      const retryAtMs = (await dbNow(store)) + HOUR_MS;
+      assert.deepEqual(await write(store, [failure(held, workerId, retryAtMs)]), WRITTEN);
+      const job = await readJob(store, held);
+      assert.deepEqual(
+        [job.status, job.attempt, job.lost, job.workerId, job.runAtMs],
+        ["pending", 1, 1, null, retryAtMs],
+      );
+      assert.deepEqual(await store.listDeadLetters(held.tenantId), []);
+    }),
+  );
+
+  test(
+    "a failure of a marked job with attempts left: cancelled with its reason, and no longer planned (9)",
+    onStore(open, async (store) => {
+      const { task, held, workerId } = await claimOne(store);
+      await cancel(store, task, REASON_CANCELLED);
+      const marked = await readJob(store, held);
+      const retryAtMs = (await dbNow(store)) + HOUR_MS;
+      const result = failure(held, workerId, retryAtMs);
+      assert.deepEqual(await write(store, [result]), WRITTEN);
+      await assertEnded(store, marked, "cancelled", {
+        reason: REASON_CANCELLED,
+        runAtMs: retryAtMs,
+        queue: oneLaneDown(held.queue, held.tenantId),
+        attempts: { "1": result.record },
+      });
+    }),
+  );
+
+  test(
+    "the last attempt fails: dead, and a dead letter; also when marked (10)",
+    onStore(open, async (store) => {
+      for (const marked of [false, true]) {
+        const { task, held, workerId } = await claimOne(store, { task: { maxAttempts: 1 } });
+        if (marked) await cancel(store, task, REASON_PAUSED);
+        const running = await readJob(store, held);
+        const result = failure(held, workerId, 1_900_000_000_000);
+        assert.deepEqual(await write(store, [result]), WRITTEN);
+        await assertEnded(store, running, "dead", {
+          reason: REASON_USED_UP,
+          attempts: { "1": result.record },
+        });
+        assert.deepEqual(await store.listDeadLetters(held.tenantId), [held.id]);
+      }
+    }),
+  );
+
+  test(
+    "a final failure: dead with its reason, whatever is left (10)",
+    onStore(open, async (store) => {
+      for (const rescued of [false, true]) {
+        const { held, workerId } = await claimOne(store);
+        const running = await readJob(store, held);
+        const there = rescued ? rescuedRow(running, await dbNow(store)) : running;
+        await store.putJob(there);
+        const reason = `endpoint answered 410 "Gone" 'é'`;
+        const result = failure(held, workerId, 1_900_000_000_000, reason);
+        assert.deepEqual(await write(store, [result]), WRITTEN);
+        await assertEnded(store, there, "dead", { reason, attempts: { "1": result.record } });
+        assert.deepEqual(await store.listDeadLetters(held.tenantId), [held.id]);
+      }
+    }),
+  );
+
+  test(
+    "a sender that knows of attempts left skips the dead letter; the row decides all the same",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      const retryAtMs = (await dbNow(store)) + HOUR_MS;
+      const result = { ...failure(held, workerId, retryAtMs), maybeDead: false };
+      assert.deepEqual(await write(store, [result]), WRITTEN);
+      assert.equal((await readJob(store, held)).status, "pending");
+    }),
+  );
+
+  test(
+    "retried to the end: every attempt is claimed, recorded and goes a lane down until its stripe",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      let current = held;
+      let queue = held.queue;
+      for (let attempt = 1; attempt < held.maxAttempts; attempt++) {
+        const nowMs = await dbNow(store);
+        assert.deepEqual(await write(store, [failure(current, workerId, nowMs - 1)]), WRITTEN);
+        queue = oneLaneDown(queue, held.tenantId);
+        assert.equal((await readJob(store, held)).queue, queue);
+        const [next] = await claimJobs(store, workerId, [{ id: held.id, queue }]);
+        assert(next !== undefined);
+        current = next;
+      }
+      assert.deepEqual(await write(store, [failure(current, workerId, 0)]), WRITTEN);
+      const job = await readJob(store, held);
+      assert.deepEqual([job.status, job.claimNo, job.attempt], ["dead", 5, 5]);
+      assert.deepEqual(Object.keys(job.attempts).sort(), ["1", "2", "3", "4", "5"]);
+      assert.deepEqual(
+        Object.values(job.attempts)
+          .map((r) => r.attempt)
+          .sort(),
+        [1, 2, 3, 4, 5],
+      );
+    }),
+  );
+}
+
+function interruptions(open: OpenStore): void {
+  test(
+    "cut at SIGTERM: pending at its old time, one loss more, so it costs no attempt (7)",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store, { task: { maxAttempts: 1 } });
+      const running = await readJob(store, held);
+      const beforeMs = await dbNow(store);
+      const result = interruption(held, workerId);
+      assert.deepEqual(await write(store, [result]), WRITTEN);
+      const job = await readJob(store, held);
+      assert(job.dueAtMs >= beforeMs && job.dueAtMs <= (await dbNow(store)));
+      assert.deepEqual(job, {
+        ...running,
+        status: "pending",
+        lost: 1,
+        workerId: null,
+        dueAtMs: job.dueAtMs,
+        attempts: { "1": result.record },
+      });
+    }),
+  );
+
+  test(
+    "cut at SIGTERM when marked: cancelled; with the fifth loss: dead; marked and lost for the fifth time: cancelled (7)",
+    onStore(open, async (store) => {
+      const cases = [
+        { lost: 0, cancelReason: REASON_PAUSED, status: "cancelled", reason: REASON_PAUSED },
+        { lost: 4, cancelReason: null, status: "dead", reason: REASON_LOST },
+        { lost: 4, cancelReason: REASON_DELETED, status: "cancelled", reason: REASON_DELETED },
+      ] as const;
+      for (const { lost, cancelReason, status, reason } of cases) {
+        const { held, workerId } = await claimOne(store);
+        const there = { ...(await readJob(store, held)), lost, cancelReason, attempt: 6 };
+        await store.putJob(there);
+        const result = interruption(held, workerId);
+        assert.deepEqual(await write(store, [result]), WRITTEN);
+        const attempts = { "1": result.record };
+        await assertEnded(store, there, status, { reason, attempts, lost: lost + 1 });
+        const dead = status === "dead" ? [held.id] : [];
+        assert.deepEqual(await store.listDeadLetters(held.tenantId), dead);
+      }
+    }),
+  );
+
+  test(
+    "an interruption after a rescue is a lost race: the loss is counted once",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      const there = rescuedRow(await readJob(store, held), await dbNow(store));
+      await store.putJob(there);
+      assert.deepEqual(await write(store, [interruption(held, workerId)]), LOST);
+      assert.deepEqual(await readJob(store, held), there);
+    }),
+  );
+}
+
+function lostRaces(open: OpenStore): void {
+  const kinds: Record<string, (held: ClaimedJob, workerId: WorkerId) => JobResult> = {
+    success,
+    failure: (held, workerId) => failure(held, workerId, 1_900_000_000_000),
+    "final failure": (held, workerId) => failure(held, workerId, 1_900_000_000_000, "stop"),
+    interruption,
+  };
+
+  for (const [kind, make] of Object.entries(kinds)) {
+    test(
+      `${kind}: written twice is written once: the replay changes nothing`,
+      onStore(open, async (store) => {
+        const { held, workerId } = await claimOne(store);
+        const result = make(held, workerId);
+        assert.deepEqual(await write(store, [result]), WRITTEN);
+        const after = await readJob(store, held);
+        assert.deepEqual(await write(store, [result]), LOST);
+        assert.deepEqual(await readJob(store, held), after);
+      }),
+    );
+
+    test(
+      `${kind}: under a stale claim, by another worker or of no job changes nothing`,
+      onStore(open, async (store) => {
+        const { task, held, workerId } = await claimOne(store);
+        const there = { ...(await readJob(store, held)), claimNo: 2 };
+        await store.putJob(there);
+        const id = plannedJob(task, held.scheduledAtMs, 60_000).id;
+        const now = { ...held, claimNo: 2 };
+        const recorded = await write(store, [
+          make({ ...held, claimNo: 1 }, workerId),
+          make({ ...now, id }, workerId),
+        ]);
+        assert.deepEqual(recorded, { written: 0, lostRaces: 2 });
+        assert.deepEqual(await write(store, [make(now, makeWorker())]), LOST);
+        assert.deepEqual(await write(store, [make({ ...held, claimNo: 3 }, workerId)]), LOST);
+        assert.deepEqual(await readJob(store, held), there);
+        assert.deepEqual(await store.listDeadLetters(held.tenantId), []);
+      }),
+    );
+  }
+
+  test(
+    "a failure or an interruption of a finished job changes nothing, though its holder is still named",
+    onStore(open, async (store) => {
+      for (const status of ["dead", "cancelled"] as const) {
+        const { held, workerId } = await claimOne(store);
+        const there = { ...(await readJob(store, held)), status, reason: "x", finishedAtMs: 1 };
+        await store.putJob(there);
+        for (const kind of ["failure", "final failure", "interruption"]) {
+          const result = kinds[kind]?.(held, workerId);
+          assert(result !== undefined);
+          assert.deepEqual(await write(store, [result]), LOST);
+        }
+        assert.deepEqual(await readJob(store, held), there);
+      }
+    }),
+  );
+
+  test(
+    "an answer that comes after the next claim is lost, and the claim's own is written",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      await store.putJob(rescuedRow(await readJob(store, held), await dbNow(store)));
+      const [again] = await claimJobs(store, workerId, [held]);
+      assert(again !== undefined);
+      assert.deepEqual(await write(store, [success(held, workerId)]), LOST);
+      assert.equal((await readJob(store, held)).status, "running");
+      assert.deepEqual(await write(store, [success(again, workerId)]), WRITTEN);
+      assert.deepEqual(Object.keys((await readJob(store, held)).attempts), ["2"]);
+    }),
+  );
+}
+
+function groups(open: OpenStore): void {
+  test(
+    "a thousand results of every kind in one group, in any order",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store, { task: { maxAttempts: 1 } });
+      const nowMs = await dbNow(store);
+      const jobs = Array.from({ length: 1_000 }, (_, i) => plannedJob(task, nowMs, -i - 1));
+      await addJobs(store, task, jobs);
+      const workerId = await addWorker(store);
+      const held = await claimJobs(store, workerId, jobs);
+      const retryAtMs = nowMs + HOUR_MS;
+      const results = held.map((job, i): JobResult => {
+        if (i % 4 === 0) return success(job, workerId);
+        if (i % 4 === 1) return failure(job, workerId, retryAtMs);
+        if (i % 4 === 2) return interruption(job, workerId);
+        return success(job, makeWorker());
+      });
+      const recorded = await write(store, results.reverse());
+      assert.deepEqual(recorded, { written: 750, lostRaces: 250 });
+      const all = { statuses: null, fromMs: null, toMs: null };
+      const rows = await store.shard.jobs.listByTask(task.tenantId, task.id, all, null, 1_000);
+      const count = (status: string) => rows.filter((row) => row.status === status).length;
+      assert.deepEqual(
+        ["succeeded", "dead", "pending", "running"].map(count),
+        [250, 250, 250, 250],
+      );
+      assert.equal((await store.listDeadLetters(task.tenantId)).length, 250);
+      assert.deepEqual(await write(store, results), { written: 0, lostRaces: 1_000 });
+    }),
+  );
+
+  test(
+    "two groups over the same jobs at once: each job is written by one of them",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const jobs = Array.from({ length: 60 }, (_, i) => plannedJob(task, nowMs, -i - 1));
+      await addJobs(store, task, jobs);
+      const workerId = await addWorker(store);
+      const held = await claimJobs(store, workerId, jobs);
+      const one = held.map((job) => success(job, workerId));
+      const two = held.map((job) => failure(job, workerId, nowMs + HOUR_MS)).reverse();
+      const [first, second] = await Promise.all([write(store, one), write(store, two)]);
+      assert.equal(first.written + second.written, jobs.length);
+      assert.equal(first.lostRaces + second.lostRaces, jobs.length);
+      assert.deepEqual(await write(store, []), { written: 0, lostRaces: 0 });
+    }),
+  );
+}
+
+function records(open: OpenStore): void {
+  test(
+    "what a call answered is kept as it was: quotes, backslashes, control characters, emoji",
+    onStore(open, async (store) => {
+      const bodies = [
+        `{"a":"it's \\"quoted\\" \\\\ \\n"}`,
+        `' OR 1=1; -- \\' /* %s ? :name @x \`b\``,
+        "\u0000\u0001\b\t\n\r\u001a\u007f",
+        "é ü 漢字 😀 👩‍👩‍👧 \u202e\ufeff\uffff",
+        "",
+        "x".repeat(1_024),
+        "😀".repeat(256),
+      ];
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const jobs = bodies.map((_, i) => plannedJob(task, nowMs, -i - 1));
+      await addJobs(store, task, jobs);
+      const workerId = await addWorker(store);
+      const held = await claimJobs(store, workerId, jobs);
+      const results = held.map((job, i): JobResult => {
+        const responseBody = bodies[i] ?? "";
+        const result = i % 2 === 0 ? success(job, workerId) : failure(job, workerId, nowMs);
+        return { ...result, record: attemptRecord(1, { responseBody, statusCode: 299 }) };
+      });
+      assert.deepEqual(await write(store, results), { written: bodies.length, lostRaces: 0 });
+      for (const result of results) {
+        const job = await readJob(store, { id: result.id, tenantId: task.tenantId });
+        assert.deepEqual(job.attempts, { "1": result.record });
+      }
+    }),
+  );
+
+  test(
+    "numbers and nulls of a record come back as they were",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      const record = attemptRecord(1, {
+        startedAtMs: 253_402_300_799_999,
+        lagMs: -3,
+        durationMs: 0,
+        statusCode: null,
+        error: "connection-refused",
+        responseBody: null,
+      });
+      await write(store, [{ ...failure(held, workerId, 1_900_000_000_000), record }]);
+      assert.deepEqual((await readJob(store, held)).attempts, { "1": record });
+    }),
+  );
+
+  test(
+    `the newest ${ATTEMPT_RECORDS_MAX} records are kept, also where claims were given back in between`,
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      const there = await readJob(store, held);
+      const claims = [1, 2, ...Array.from({ length: ATTEMPT_RECORDS_MAX - 2 }, (_, i) => 50 + i)];
+      const attempts = Object.fromEntries(claims.map((no) => [no, attemptRecord(no)]));
+      const claimNo = 120;
+      await store.putJob({ ...there, attempts, claimNo });
+      const result = success({ ...held, claimNo }, workerId);
+      assert.deepEqual(await write(store, [result]), WRITTEN);
+      const { 1: _, ...newer } = attempts;
+      assert.deepEqual((await readJob(store, held)).attempts, {
+        ...newer,
+        [claimNo]: result.record,
+      });
+    }),
+  );
+}
+
+function write(store: ContractStore, results: readonly JobResult[]): Promise<Recorded> {
+  return store.shard.jobs.recordResults(results, RETENTION);
+}
+
+async function cancel(store: ContractStore, task: Task, reason: string): Promise<void> {
+  await writeEdit(store, task, {}, { kind: "cancel", reason });
+}
+
+/** The job ended just now: `before`, out of anybody's hands, with `changes`. */
+async function assertEnded(
+  store: ContractStore,
+  before: Job,
+  status: "succeeded" | "dead" | "cancelled",
+  changes: Partial<Job>,
+): Promise<void> {
+  const job = await readJob(store, before);
+  const { finishedAtMs } = job;
+  const nowMs = await dbNow(store);
+  assert(finishedAtMs !== null && finishedAtMs <= nowMs && finishedAtMs > nowMs - 60_000);
+  const keptMs = status === "succeeded" ? RETENTION.succeededMs : RETENTION.endedMs;
+  assert.deepEqual(job, {
+    ...before,
+    status,
+    workerId: null,
+    finishedAtMs,
+    dueAtMs: Math.max(job.scheduledAtMs, finishedAtMs) + keptMs,
+    ...changes,
+  });
+}

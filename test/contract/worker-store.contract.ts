@@ -1,0 +1,127 @@
+/** What every WorkerStore must do: leases on the database's clock, and a fence that only an expired lease lets pass. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { WorkerId } from "#core/domain/ids.ts";
+import { addWorker, makeWorker } from "./builders.ts";
+import type { ContractStore, OpenStore } from "./contract-store.ts";
+import { onStore } from "./contract-store.ts";
+
+/** Registers the whole suite of the WorkerStore port for the adapter called `name`. */
+export function workerStoreContract(name: string, open: OpenStore): void {
+  describe(`${name}: worker store`, () => {
+    renews(open);
+    fences(open);
+    listsAndRemoves(open);
+  });
+}
+
+function renews(open: OpenStore): void {
+  test(
+    "a registered worker renews; an unknown one is fenced",
+    onStore(open, async ({ shard: { workers } }) => {
+      const workerId = makeWorker();
+      assert.deepEqual(await workers.renew(workerId, 6_000), { kind: "fenced" });
+      await workers.register(workerId, 6_000);
+      assert.deepEqual(await workers.renew(workerId, 6_000), { kind: "renewed" });
+      assert.deepEqual(await workers.renew(workerId, 6_000), { kind: "renewed" });
+      assert.deepEqual(await workers.renew(makeWorker(), 6_000), { kind: "fenced" });
+    }),
+  );
+
+  test(
+    "a lease that passed can be renewed as long as nobody has fenced it, and is live again",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      const workerId = await addExpired(store, 5_000);
+      assert.deepEqual(await workers.listExpired(10), [workerId]);
+      assert.deepEqual(await workers.renew(workerId, 60_000), { kind: "renewed" });
+      assert.deepEqual(await workers.listExpired(10), []);
+      assert.equal(await workers.fence(workerId), false);
+    }),
+  );
+}
+
+function fences(open: OpenStore): void {
+  test(
+    "an expired worker is fenced once, and then neither renews nor shows as expired",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      const workerId = await addExpired(store, 5_000);
+      assert.equal(await workers.fence(workerId), true);
+      assert.equal(await workers.fence(workerId), false);
+      assert.deepEqual(await workers.renew(workerId, 60_000), { kind: "fenced" });
+      assert.deepEqual(await workers.listExpired(10), []);
+    }),
+  );
+
+  test(
+    "a live worker and an unknown one are not fenced",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      const workerId = await addWorker(store);
+      assert.equal(await workers.fence(workerId), false);
+      assert.equal(await workers.fence(makeWorker()), false);
+      assert.deepEqual(await workers.renew(workerId, 60_000), { kind: "renewed" });
+    }),
+  );
+
+  test(
+    "of several who fence at once, one did it",
+    onStore(open, async (store) => {
+      const workerId = await addExpired(store, 5_000);
+      const fence = () => store.shard.workers.fence(workerId);
+      const done = await Promise.all([fence(), fence(), fence(), fence()]);
+      assert.equal(done.filter(Boolean).length, 1);
+    }),
+  );
+
+  test(
+    "a fence and a renewal at once: one of them wins",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      const workerId = await addExpired(store, 5_000);
+      const [fenced, renewal] = await Promise.all([
+        workers.fence(workerId),
+        workers.renew(workerId, 60_000),
+      ]);
+      assert.equal(renewal.kind, fenced ? "fenced" : "renewed");
+    }),
+  );
+}
+
+function listsAndRemoves(open: OpenStore): void {
+  test(
+    "expired workers are listed oldest first, up to the limit",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      const middle = await addExpired(store, 20_000);
+      const oldest = await addExpired(store, 30_000);
+      const newest = await addExpired(store, 10_000);
+      await addWorker(store);
+      assert.deepEqual(await workers.listExpired(10), [oldest, middle, newest]);
+      assert.deepEqual(await workers.listExpired(2), [oldest, middle]);
+    }),
+  );
+
+  test(
+    "a removed worker is gone; removing again changes nothing",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      const workerId = await addExpired(store, 5_000);
+      const other = await addWorker(store);
+      await workers.remove(workerId);
+      await workers.remove(workerId);
+      assert.deepEqual(await workers.listExpired(10), []);
+      assert.deepEqual(await workers.renew(workerId, 60_000), { kind: "fenced" });
+      assert.equal(await workers.fence(workerId), false);
+      assert.deepEqual(await workers.renew(other, 60_000), { kind: "renewed" });
+    }),
+  );
+}
+
+/** A worker whose lease was over `agoMs` before now. */
+async function addExpired(store: ContractStore, agoMs: number): Promise<WorkerId> {
+  const workerId = makeWorker();
+  await store.shard.workers.register(workerId, -agoMs);
+  return workerId;
+}
