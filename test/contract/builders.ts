@@ -1,19 +1,23 @@
 /** Tasks, jobs and workers for the contract suites: every instant is chosen relative to the database's now. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import type { JobId, TenantId, WorkerId } from "#core/domain/ids.ts";
+import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import { makeTaskId, makeWorkerId, partitionOfTenant } from "#core/domain/ids.ts";
 import type { AttemptRecord, Job, Retention } from "#core/domain/job.ts";
+import { REASON_DELETED } from "#core/domain/job.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
 import { oneLaneDown } from "#core/domain/queue.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
 import type { ClaimedJob, HeldKey, JobResult } from "#core/ports/job-store.ts";
-import type { JobsEffect } from "#core/ports/task-store.ts";
+import type { EditResult, JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import type { ContractStore } from "./contract-store.ts";
 
 export const RETENTION: Retention = { succeededMs: 3_600_000, endedMs: 86_400_000 };
 export const HOUR_MS = 3_600_000;
+
+/** Text that statements, drivers and JSON have been seen to change. */
+export const AWKWARD = `quote ' double " back \\ slash \\' new\nline \u0000 nul \u001a ctrl-z é 😀 %s ?`;
 
 export function makeTenant(): TenantId {
   return `t${randomBytes(8).toString("hex")}` as TenantId;
@@ -88,6 +92,11 @@ export async function addTask(
   return built;
 }
 
+/** An id that no task has, in the partition of this one's tenant. */
+export function freshTaskId(nowMs: number, task: Task): TaskId {
+  return makeTaskId(nowMs, partitionOfTenant(task.tenantId), randomBytes(8));
+}
+
 /** A planned job of the task, `offsetMs` from `nowMs`, pending and never claimed. */
 export function plannedJob(task: Task, nowMs: number, offsetMs: number): Job {
   return makeScheduledJob(task, "schedule", nowMs + offsetMs, nowMs);
@@ -102,6 +111,15 @@ export async function addJobs(
   await writeEdit(store, task, {}, { kind: "keep" }, jobs);
 }
 
+/** Lets `decide` edit a task. */
+export function editTask<R = never>(
+  store: ContractStore,
+  task: Pick<Task, "tenantId" | "id">,
+  decide: (locked: LockedTask) => TaskEdit<R>,
+): Promise<EditResult<R>> {
+  return store.shard.tasks.edit(task.tenantId, task.id, decide, RETENTION);
+}
+
 /** Edits a live task: changed fields, an effect on its jobs, rows to make. Returns what the store answers as current. */
 export async function writeEdit(
   store: ContractStore,
@@ -110,21 +128,22 @@ export async function writeEdit(
   jobsEffect: JobsEffect,
   makeJobs: readonly Job[] = [],
 ): Promise<TaskWithVersion> {
-  const result = await store.shard.tasks.edit<never>(
-    task.tenantId,
-    task.id,
-    (locked) => ({
-      kind: "write",
-      task: { ...locked.task, ...changes },
-      newVersion: null,
-      jobsEffect,
-      makeJobs,
-    }),
-    RETENTION,
-  );
+  const result = await editTask<never>(store, task, (locked) => ({
+    kind: "write",
+    task: { ...locked.task, ...changes },
+    newVersion: null,
+    jobsEffect,
+    makeJobs,
+  }));
   assert.equal(result.kind, "written");
   assert(result.kind === "written");
   return result.current;
+}
+
+/** Deletes a task as the API does. */
+export async function removeTask(store: ContractStore, task: Task): Promise<void> {
+  const effect = { kind: "cancel", reason: REASON_DELETED } as const;
+  await writeEdit(store, task, { status: "deleted" }, effect);
 }
 
 /** The row of a job that must be there. */

@@ -1,29 +1,26 @@
 /** What every TaskStore must do. Runs on any adapter: no clock is moved, instants are chosen around the database's now. */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import type { TaskId } from "#core/domain/ids.ts";
-import { makeTaskId, partitionOfTenant } from "#core/domain/ids.ts";
-import { REASON_DELETED } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
-import type { Task, TaskVersion } from "#core/domain/task.ts";
-import type { EditResult, LockedTask, TaskEdit, TaskFilter } from "#core/ports/task-store.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { TaskFilter } from "#core/ports/task-store.ts";
 import {
-  addJobs,
+  AWKWARD,
   addTask,
   buildTask,
   dbNow,
-  HOUR_MS,
+  editTask,
+  freshTaskId,
   makeTenant,
-  plannedJob,
-  RETENTION,
   readJob,
-  writeEdit,
+  removeTask,
 } from "./builders.ts";
-import type { ContractStore, OpenStore } from "./contract-store.ts";
+import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 import { materializeContract } from "./materialize.contract.ts";
+import { taskEditContract } from "./task-edit.contract.ts";
 import { taskEffectsContract } from "./task-effects.contract.ts";
 
 /** Registers the whole suite of the TaskStore port for the adapter called `name`. */
@@ -31,15 +28,13 @@ export function taskStoreContract(name: string, open: OpenStore): void {
   describe(`${name}: task store`, () => {
     createAndFind(open);
     lists(open);
-    edits(open);
+    taskEditContract(open);
     runsNow(open);
     versions(open);
     taskEffectsContract(open);
     materializeContract(open);
   });
 }
-
-const AWKWARD = `quote ' double " back \\ slash \\' new\nline \u0000 nul \u001a ctrl-z é 😀 %s ?`;
 
 function createAndFind(open: OpenStore): void {
   test(
@@ -107,9 +102,9 @@ function createAndFind(open: OpenStore): void {
       await addTask(store, { task: { name: "digest" } });
       await addTask(store, { task: { name: "Digest", tenantId: task.tenantId } });
 
-      await remove(store, task);
+      await removeTask(store, task);
       assert.deepEqual(await store.shard.tasks.create(twin), { kind: "created" });
-      await remove(store, twin.task);
+      await removeTask(store, twin.task);
       await addTask(store, { task: { name: "digest", tenantId: task.tenantId } });
     }),
   );
@@ -123,7 +118,7 @@ function createAndFind(open: OpenStore): void {
       assert.equal(await store.shard.tasks.find(other, task.id), null);
       assert.equal(await store.shard.tasks.find(task.tenantId, unknown), null);
       assert.equal(await store.shard.tasks.exists(task.tenantId, task.id), true);
-      await remove(store, task);
+      await removeTask(store, task);
       assert.equal(await store.shard.tasks.find(task.tenantId, task.id), null);
       assert.equal(await store.shard.tasks.exists(task.tenantId, task.id), true);
       assert.equal(await store.shard.tasks.exists(other, task.id), false);
@@ -147,7 +142,7 @@ function lists(open: OpenStore): void {
         made.unshift(built.task.id);
       }
       const deleted = await addTask(store, { task: { tenantId } });
-      await remove(store, deleted.task);
+      await removeTask(store, deleted.task);
       await addTask(store);
 
       const page = async (before: TaskId | null, limit: number) =>
@@ -201,174 +196,6 @@ function lists(open: OpenStore): void {
   );
 }
 
-function edits(open: OpenStore): void {
-  test(
-    "an edit that writes changes the task, keeps the old version's row and adds the new one",
-    onStore(open, async (store) => {
-      const { task, version } = await addTask(store);
-      const newVersion: TaskVersion = {
-        ...version,
-        requestVersion: 2,
-        timeoutMs: 5_000,
-        retry: { ...version.retry, maxAttempts: 3, factor: 1.5, jitter: 0 },
-        request: { ...version.request, url: "https://example.com/new", body: AWKWARD },
-      };
-      const changed: Task = {
-        ...task,
-        name: "renamed",
-        description: "new",
-        tags: ["x"],
-        status: "paused",
-        schedule: { type: "every", seconds: 60, anchor: "1970-01-01T00:00:00.000Z" },
-        priority: "low",
-        catchUp: "none",
-        startAtMs: 1,
-        endAtMs: 4_000_000_000_000,
-        nextRunAtMs: task.createdAtMs + 60_000,
-        madeUntilMs: task.createdAtMs,
-        version: 2,
-        requestVersion: 2,
-        timeoutMs: 5_000,
-        maxAttempts: 3,
-        error: "never again",
-        updatedAtMs: task.createdAtMs + 5,
-      };
-      const result = await edit(store, task, () => ({
-        kind: "write",
-        task: changed,
-        newVersion,
-        jobsEffect: { kind: "keep" },
-        makeJobs: [],
-      }));
-      const current = { task: changed, version: newVersion };
-      assert.deepEqual(result, { kind: "written", current });
-      assert.deepEqual(await store.shard.tasks.find(task.tenantId, task.id), current);
-      const rows = await store.shard.tasks.loadVersions([
-        { taskId: task.id, requestVersion: 1 },
-        { taskId: task.id, requestVersion: 2 },
-      ]);
-      assert.deepEqual(byVersion(rows), [version, newVersion]);
-    }),
-  );
-
-  test(
-    "decide sees the task under its lock, the database's now and the earliest planned job",
-    onStore(open, async (store) => {
-      const built = await addTask(store);
-      const { task } = built;
-      const beforeMs = await dbNow(store);
-      const seen = await look(store, task);
-      const afterMs = await dbNow(store);
-      assert.deepEqual({ task: seen.task, version: seen.version }, built);
-      assert(seen.nowMs >= beforeMs && seen.nowMs <= afterMs);
-      assert.equal(seen.plannedFromMs, null);
-
-      const frozen = plannedJob(task, beforeMs, 20_000);
-      await addJobs(store, task, [frozen]);
-      assert.equal((await look(store, task)).plannedFromMs, null);
-
-      const later = plannedJob(task, beforeMs, 7 * HOUR_MS);
-      const earlier = plannedJob(task, beforeMs, 6 * HOUR_MS);
-      await addJobs(store, task, [later, earlier]);
-      assert.equal((await look(store, task)).plannedFromMs, earlier.scheduledAtMs);
-      const reclaimed = plannedJob(task, beforeMs, 5 * HOUR_MS);
-      await store.putJob({ ...reclaimed, claimNo: 1 });
-      await store.putJob({ ...plannedJob(task, beforeMs, 4 * HOUR_MS), trigger: "manual" });
-      assert.equal((await look(store, task)).plannedFromMs, earlier.scheduledAtMs);
-    }),
-  );
-
-  test(
-    "an edit that is refused or changes nothing writes nothing",
-    onStore(open, async (store) => {
-      const built = await addTask(store);
-      const refused = await edit<string>(store, built.task, () => ({
-        kind: "refuse",
-        refusal: "stale",
-      }));
-      assert.deepEqual(refused, { kind: "refused", refusal: "stale" });
-      const unchanged = await edit(store, built.task, () => ({ kind: "unchanged" }));
-      assert.deepEqual(unchanged, { kind: "unchanged", current: built });
-      assert.deepEqual(await store.shard.tasks.find(built.task.tenantId, built.task.id), built);
-    }),
-  );
-
-  test(
-    "another tenant's task, an unknown one and a deleted one are not found, and decide is not asked",
-    onStore(open, async (store) => {
-      const { task } = await addTask(store);
-      const never = () => assert.fail("decide was asked");
-      const notFound = { kind: "not-found" };
-      assert.deepEqual(await edit(store, { ...task, tenantId: makeTenant() }, never), notFound);
-      const id = freshTaskId(await dbNow(store), task);
-      assert.deepEqual(await edit(store, { ...task, id }, never), notFound);
-      await remove(store, task);
-      assert.deepEqual(await edit(store, task, never), notFound);
-    }),
-  );
-
-  test(
-    "a rename to a live name is refused whole; to a deleted task's name or its own it is written",
-    onStore(open, async (store) => {
-      const { task } = await addTask(store, { task: { name: "mine" } });
-      const tenantId = task.tenantId;
-      const other = await addTask(store, { task: { name: "theirs", tenantId } });
-      const job = plannedJob(task, await dbNow(store), 5_000);
-      const rename = (to: string) =>
-        edit(store, task, (locked) => ({
-          kind: "write",
-          task: { ...locked.task, name: to, version: locked.task.version + 1 },
-          newVersion: null,
-          jobsEffect: { kind: "keep" },
-          makeJobs: [job],
-        }));
-      assert.deepEqual(await rename("theirs"), { kind: "name-taken" });
-      assert.equal((await store.shard.tasks.find(tenantId, task.id))?.task.version, 1);
-      assert.equal(await store.shard.jobs.find(tenantId, job.id), null);
-      assert.equal((await rename("mine")).kind, "written");
-      await remove(store, other.task);
-      assert.equal((await rename("theirs")).kind, "written");
-      assert.deepEqual(await readJob(store, job), job);
-    }),
-  );
-
-  test(
-    "what decide throws is thrown, and nothing is written",
-    onStore(open, async (store) => {
-      const built = await addTask(store);
-      const boom = new Error("boom");
-      await assert.rejects(
-        edit(store, built.task, () => {
-          throw boom;
-        }),
-        (error) => error === boom,
-      );
-      assert.deepEqual(await store.shard.tasks.find(built.task.tenantId, built.task.id), built);
-      assert.equal(
-        (await edit(store, built.task, () => ({ kind: "unchanged" }))).kind,
-        "unchanged",
-      );
-    }),
-  );
-
-  test(
-    "edits at once follow one another: none is lost",
-    onStore(open, async (store) => {
-      const { task } = await addTask(store);
-      const grow = () =>
-        edit(store, task, (locked) => ({
-          kind: "write",
-          task: { ...locked.task, version: locked.task.version + 1 },
-          newVersion: null,
-          jobsEffect: { kind: "keep" },
-          makeJobs: [],
-        }));
-      await Promise.all([grow(), grow(), grow(), grow()]);
-      assert.equal((await store.shard.tasks.find(task.tenantId, task.id))?.task.version, 5);
-    }),
-  );
-}
-
 function runsNow(open: OpenStore): void {
   test(
     "runNow inserts what make builds, and asks again while the id exists",
@@ -405,7 +232,7 @@ function runsNow(open: OpenStore): void {
       const never = () => assert.fail("make was asked");
       const notFound = { kind: "not-found" };
       assert.deepEqual(await store.shard.tasks.runNow(makeTenant(), task.id, never), notFound);
-      await remove(store, task);
+      await removeTask(store, task);
       assert.deepEqual(await store.shard.tasks.runNow(task.tenantId, task.id, never), notFound);
     }),
   );
@@ -437,7 +264,7 @@ function versions(open: OpenStore): void {
       const { task, version } = await addTask(store);
       const forged = { ...version, timeoutMs: 1_234 };
       await assert.rejects(
-        edit(store, task, (locked) => ({
+        editTask(store, task, (locked) => ({
           kind: "write",
           task: { ...locked.task, version: 2 },
           newVersion: forged,
@@ -449,37 +276,4 @@ function versions(open: OpenStore): void {
       assert.equal((await store.shard.tasks.find(task.tenantId, task.id))?.task.version, 1);
     }),
   );
-}
-
-function edit<R = never>(
-  store: ContractStore,
-  task: Pick<Task, "tenantId" | "id">,
-  decide: (locked: LockedTask) => TaskEdit<R>,
-): Promise<EditResult<R>> {
-  return store.shard.tasks.edit(task.tenantId, task.id, decide, RETENTION);
-}
-
-/** What decide is shown of a task. */
-async function look(store: ContractStore, task: Task): Promise<LockedTask> {
-  const seen: LockedTask[] = [];
-  await edit(store, task, (locked) => {
-    seen.push(locked);
-    return { kind: "unchanged" };
-  });
-  const locked = seen.at(-1);
-  assert(locked !== undefined);
-  return locked;
-}
-
-async function remove(store: ContractStore, task: Task): Promise<void> {
-  const effect = { kind: "cancel", reason: REASON_DELETED } as const;
-  await writeEdit(store, task, { status: "deleted" }, effect);
-}
-
-function freshTaskId(nowMs: number, task: Task): TaskId {
-  return makeTaskId(nowMs, partitionOfTenant(task.tenantId), randomBytes(8));
-}
-
-function byVersion(rows: readonly TaskVersion[]): TaskVersion[] {
-  return [...rows].sort((a, b) => a.requestVersion - b.requestVersion);
 }
