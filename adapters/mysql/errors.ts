@@ -2,7 +2,12 @@
  * The only place that reads the driver's errors. They carry the whole statement with its values (`err.sql`), and the server can
  * echo a value in its message: what leaves here is our own class with the driver's code and number, never the error itself.
  */
-import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
+import {
+  OperatingError,
+  OutcomeUnknown,
+  StoreRefused,
+  StoreUnavailable,
+} from "#core/domain/errors.ts";
 
 /** What may be said of a driver's error: stable codes, no text that a tenant could have written. */
 export class DriverFault extends Error {
@@ -39,28 +44,33 @@ interface DriverError {
   readonly message?: unknown;
 }
 
-/** Reduces anything that a driver call threw to its codes. Errors of our own code are not the driver's: null. */
-export function readFault(error: unknown): DriverFault | null {
-  if (error instanceof DriverFault) return error;
-  if (!(error instanceof Error)) return null;
+/** Reduces what a driver's call failed with to its codes. */
+export function toFault(error: unknown): DriverFault {
   const { code, errno, sqlState, message } = error as DriverError;
-  if (typeof code !== "string" && message === "Pool is closed.")
-    return new DriverFault("POOL_CLOSED", null);
-  if (typeof code !== "string") return null;
   // System errors (ECONNREFUSED) carry a negative errno of their own: only the server's numbers are kept.
-  const number = typeof errno === "number" && errno > 0 ? errno : null;
-  const key =
-    number === DUPLICATE ? /for key '(?:[^'.]*\.)?([^'.]*)'$/.exec(String(message)) : null;
-  const server = typeof sqlState === "string" || number !== null;
-  return new DriverFault(code, server ? number : null, key?.[1] ?? null);
+  const fromServer = typeof sqlState === "string" && typeof errno === "number" && errno > 0;
+  const key = errno === DUPLICATE ? /for key '(?:[^'.]*\.)?([^'.]*)'$/.exec(String(message)) : null;
+  return new DriverFault(
+    typeof code === "string" ? code : "DRIVER_REFUSED",
+    fromServer ? errno : null,
+    key?.[1] ?? null,
+  );
+}
+
+/** As `toFault`, where other errors than the driver's may come too: null for those. */
+export function readFault(error: unknown): DriverFault | null {
+  if (error instanceof OperatingError || !(error instanceof Error)) return null;
+  return typeof (error as DriverError).code === "string" ? toFault(error) : null;
 }
 
 export function isRetryAtOnce(fault: DriverFault): boolean {
   return fault.errno !== null && RETRY_AT_ONCE.includes(fault.errno);
 }
 
-export function isDuplicateOf(fault: DriverFault, keyName: string): boolean {
-  return fault.errno === DUPLICATE && fault.keyName === keyName;
+/** Whether a translated error is that a unique key has the value already. */
+export function isDuplicateOf(error: unknown, keyName: string): boolean {
+  if (!(error instanceof StoreRefused) || !(error.cause instanceof DriverFault)) return false;
+  return error.cause.errno === DUPLICATE && error.cause.keyName === keyName;
 }
 
 /** Whether the server has said no: then what was asked has not happened. Anything else leaves that open. */

@@ -1,12 +1,91 @@
-import { after, before, describe } from "node:test";
+/** The MySQL adapter, held to the same contracts as the memory adapter; sessions run in a zone that is not UTC. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
+import { bytes, instant, jobId, json, text } from "#adapters/mysql/literals.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
-import { controlDatabase } from "#adapters/mysql/database-names.ts";
-import { bytes, json, text } from "#adapters/mysql/literals.ts";
-import { jobIdFromBytes, type JobId } from "#core/domain/ids.ts";
-import { partitionOfJob } from "#core/domain/ids.ts";
-import { jobId } from "#adapters/mysql/literals.ts";
+import { jobIdFromBytes, partitionOfJob } from "#core/domain/ids.ts";
+import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import { makeTestDatabases, type TestDatabases } from "#test/integration/databases.ts";
 import type { ContractControl, ContractStore } from "./contract-store.ts";
+import { controlStoreContract } from "./control-store.contract.ts";
+import { jobStoreContract } from "./job-store.contract.ts";
+import { taskStoreContract } from "./task-store.contract.ts";
+import { workerStoreContract } from "./worker-store.contract.ts";
+
+let databases: TestDatabases;
+let shards: Shards;
+let control: ControlStore & { close(): Promise<void> };
+
+before(async () => {
+  databases = await makeTestDatabases();
+  const { mysqlUrl, databasePrefix } = databases;
+  shards = openShards({ mysqlUrl, databasePrefix });
+  control = openControlStore({ mysqlUrl, databasePrefix });
+});
+
+after(async () => {
+  await shards.close();
+  await control.close();
+  await databases.drop();
+});
+
+const TABLES = ["tasks", "task_versions", "jobs", "workers", "revocations", "dead_letters"];
+
+/** One database for all tests, emptied for each. */
+async function open(): Promise<ContractStore> {
+  for (const table of TABLES) await databases.run(`DELETE FROM ${table}`);
+  const [shard] = shards.all();
+  assert.ok(shard);
+  return {
+    shard,
+    async putJob(job) {
+      await databases.run(
+        `DELETE FROM jobs WHERE part = ${partitionOfJob(job.id)} AND id = ${jobId(job.id)}`,
+      );
+      await databases.run(insertJobsSql([job]));
+    },
+    async listDeadLetters(tenantId) {
+      const rows = await databases.run(
+        `SELECT d.job_id FROM dead_letters AS d JOIN jobs AS j ON j.part = d.part AND j.id = d.job_id WHERE d.tenant_id = ${text(tenantId)} AND j.status = 'dead'`,
+      );
+      return rows.map((row) => jobIdFromBytes(row.job_id));
+    },
+    async close() {},
+  };
+}
+
+async function openControl(): Promise<ContractControl> {
+  const table = `${databases.databasePrefix}control.api_keys`;
+  await databases.run(`DELETE FROM ${table}`);
+  const hashed = (keyHash: string) => bytes(Buffer.from(keyHash, "hex"));
+  return {
+    control,
+    async addKey(keyHash, { tenantId, scopes }) {
+      await databases.run(
+        `INSERT INTO ${table} (key_hash, tenant_id, scopes, created_at) VALUES (${hashed(keyHash)}, ${text(tenantId)}, ${json(scopes)}, ${instant(0)})`,
+      );
+    },
+    async removeKey(keyHash) {
+      await databases.run(
+        `UPDATE ${table} SET revoked_at = UTC_TIMESTAMP(3) WHERE key_hash = ${hashed(keyHash)}`,
+      );
+    },
+    async close() {},
+  };
+}
+
+test("sessions run in a zone that is not UTC, so that a zone mistake cannot hide", async () => {
+  const [row] = await databases.run(
+    "SELECT TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), NOW()) AS server_minutes",
+  );
+  assert.notEqual(row?.server_minutes, 0, "start the server with --default-time-zone=-03:30");
+  assert.notEqual(new Date(2026, 0, 1).getTimezoneOffset(), 0, "run with TZ=America/St_Johns");
+});
+
+taskStoreContract("mysql", open);
+jobStoreContract("mysql", open);
+workerStoreContract("mysql", open);
+controlStoreContract("mysql", openControl);

@@ -1,0 +1,63 @@
+/**
+ * A claim: the worker's own row FOR SHARE, the jobs, one UPDATE, COMMIT; five statements with BEGIN, all within a second, then
+ * the connection is destroyed: a holder that stalls keeps its locks, and others pass over its jobs.
+ *
+ * The jobs are returned as the UPDATE leaves them; nothing is read back.
+ */
+import { assert } from "#core/domain/assert.ts";
+import { BACKSTOP_SLACK_MS } from "#core/domain/limits.ts";
+import type { Adopted, ClaimRequest, ClaimResult, UnknownClaim } from "#core/ports/job-store.ts";
+import { readInstant, readJobId } from "./cells.ts";
+import { ADOPT_MS, CLAIM_MS } from "./deadlines.ts";
+import { readClaimedJob } from "./job-rows.ts";
+import type { Session } from "./pool.ts";
+import { claimJobsSql } from "./statements/claim-jobs.ts";
+import { lockWorkerSql } from "./statements/lock-worker.ts";
+import { selectAdoptedSql } from "./statements/select-adopted.ts";
+import { selectClaimableSql } from "./statements/select-claimable.ts";
+import { type Database, isOutcomeUnknown } from "./transaction.ts";
+
+export async function claimDue(database: Database, request: ClaimRequest): Promise<ClaimResult> {
+  let claim: UnknownClaim | null = null;
+  try {
+    return await database.transaction(async (session) => {
+      claim = null;
+      const [own] = await session.select(lockWorkerSql(request.workerId));
+      if (own === undefined) return { kind: "fenced" };
+      claim = await take(session, request);
+      return { kind: "claimed", claimedAtMs: claim.claimedAtMs, jobs: claim.jobs };
+    }, CLAIM_MS);
+  } catch (error) {
+    if (isOutcomeUnknown(error) && claim !== null) return { kind: "unknown", claim };
+    throw error;
+  }
+}
+
+async function take(session: Session, request: ClaimRequest): Promise<UnknownClaim> {
+  const { workerId } = request;
+  const [clock, ...rows] = await session.select(selectClaimableSql(request));
+  const claimedAtMs = readInstant(clock?.[0]);
+  const found = rows.map(readClaimedJob);
+  if (found.length > 0) {
+    const taken = await session.write(claimJobsSql(found, workerId, claimedAtMs));
+    assert(taken === found.length, "a claim takes the jobs that it has locked");
+  }
+  const jobs = found.map((job) => ({
+    ...job,
+    claimNo: job.claimNo + 1,
+    attempt: job.attempt + 1,
+    dueAtMs: Math.max(job.runAtMs, claimedAtMs) + job.timeoutMs + BACKSTOP_SLACK_MS,
+  }));
+  return { workerId, claimedAtMs, jobs };
+}
+
+/** Another connection asks, and waits for the COMMIT under way: what it does not see running under our claim is not ours. */
+export async function adoptClaim(database: Database, claim: UnknownClaim): Promise<Adopted> {
+  if (claim.jobs.length === 0) return { jobs: [], revoked: new Set() };
+  const rows = await database.select(selectAdoptedSql(claim), ADOPT_MS);
+  const marked = new Map(rows.map((row) => [readJobId(row[0]), row[1] === 1]));
+  return {
+    jobs: claim.jobs.filter((job) => marked.has(job.id)),
+    revoked: new Set([...marked].filter(([, revoked]) => revoked).map(([id]) => id)),
+  };
+}

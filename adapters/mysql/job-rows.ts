@@ -1,0 +1,70 @@
+/** Rows of `jobs` as the domain's values, and the columns in the order in which the readers expect them. */
+import type { AttemptRecord, Covers, Job, JobStatus, Payload, Trigger } from "#core/domain/job.ts";
+import { priorityOfRank } from "#core/domain/queue.ts";
+import type { ClaimedJob } from "#core/ports/job-store.ts";
+import {
+  readInstant,
+  readInstantOrNull,
+  readJobId,
+  readTaskId,
+  readTenantId,
+  readWorkerId,
+} from "./cells.ts";
+import type { Row } from "./pool.ts";
+
+export const JOB_COLUMNS =
+  "id, task_id, tenant_id, task_version, `trigger`, status, priority, queue, scheduled_at, run_at, due_at, claim_no, attempt, lost, max_attempts, timeout_ms, worker_id, cancel_reason, attempts, payload, finished_at, reason, retry_of, covers";
+
+export function readJob(row: Row): Job {
+  return {
+    id: readJobId(row[0]),
+    taskId: readTaskId(row[1]),
+    tenantId: readTenantId(row[2]),
+    taskVersion: row[3] as number,
+    trigger: row[4] as Trigger,
+    status: row[5] as JobStatus,
+    priority: priorityOfRank(row[6] as number),
+    queue: row[7] as number,
+    scheduledAtMs: readInstant(row[8]),
+    runAtMs: readInstant(row[9]),
+    dueAtMs: readInstant(row[10]),
+    claimNo: row[11] as number,
+    attempt: row[12] as number,
+    lost: row[13] as number,
+    maxAttempts: row[14] as number,
+    timeoutMs: row[15] as number,
+    workerId: row[16] === null ? null : readWorkerId(row[16]),
+    cancelReason: row[17] as string | null,
+    attempts: (row[18] ?? {}) as Readonly<Record<string, AttemptRecord>>,
+    payload: row[19] as Payload | null,
+    finishedAtMs: readInstantOrNull(row[20]),
+    reason: row[21] as string | null,
+    retryOf: row[22] === null ? null : readJobId(row[22]),
+    covers: row[23] as Covers | null,
+  };
+}
+
+/** What an executor takes of a job. Columns of `jobs`, which some statements join. */
+export const CLAIMED_COLUMNS =
+  "jobs.id, jobs.task_id, jobs.tenant_id, jobs.task_version, jobs.`trigger`, jobs.queue, jobs.scheduled_at, jobs.run_at, jobs.due_at, jobs.claim_no, jobs.attempt, jobs.lost, jobs.max_attempts, jobs.timeout_ms, jobs.payload";
+
+/** `row[0]` belongs to the statement; the columns above follow. */
+export function readClaimedJob(row: Row): ClaimedJob {
+  return {
+    id: readJobId(row[1]),
+    taskId: readTaskId(row[2]),
+    tenantId: readTenantId(row[3]),
+    taskVersion: row[4] as number,
+    trigger: row[5] as Trigger,
+    queue: row[6] as number,
+    scheduledAtMs: readInstant(row[7]),
+    runAtMs: readInstant(row[8]),
+    dueAtMs: readInstant(row[9]),
+    claimNo: row[10] as number,
+    attempt: row[11] as number,
+    lost: row[12] as number,
+    maxAttempts: row[13] as number,
+    timeoutMs: row[14] as number,
+    payload: row[15] as Payload | null,
+  };
+}

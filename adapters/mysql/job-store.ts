@@ -1,0 +1,68 @@
+/** Jobs of one shard. */
+import { assert } from "#core/domain/assert.ts";
+import type { JobStore, Poll, PollRequest, Revocation } from "#core/ports/job-store.ts";
+import { readInstant, readJobId, readTaskId } from "./cells.ts";
+import { adoptClaim, claimDue } from "./claim-due.ts";
+import { POLL_MS } from "./deadlines.ts";
+import { readJob } from "./job-rows.ts";
+import type { Row } from "./pool.ts";
+import { recordJobResults } from "./record-job-results.ts";
+import { giveBackJobsSql } from "./statements/give-back-jobs.ts";
+import { pollSql } from "./statements/poll.ts";
+import { listRevocationsSql } from "./statements/revocations.ts";
+import { listJobsSql, selectJobSql } from "./statements/select-jobs.ts";
+import type { Database } from "./transaction.ts";
+
+export function jobStore(database: Database): JobStore {
+  return {
+    async poll(request) {
+      const [row] = await database.select(pollSql(request), POLL_MS);
+      assert(row !== undefined, "a poll answers one row");
+      return readPoll(row, request);
+    },
+    claimDue: (request) => claimDue(database, request),
+    adopt: (claim) => adoptClaim(database, claim),
+    recordResults: (results, retention) => recordJobResults(database, results, retention),
+    async giveBack(held, retention) {
+      if (held.length === 0) return { written: 0, lostRaces: 0 };
+      const written = await database.write(giveBackJobsSql(held, retention));
+      assert(written <= held.length, "a group gives back no more jobs than it names");
+      return { written, lostRaces: held.length - written };
+    },
+    async listRevocations(withinMs) {
+      return (await database.select(listRevocationsSql(withinMs), POLL_MS)).map(readRevocation);
+    },
+    async find(tenantId, jobId) {
+      const [row] = await database.select(selectJobSql(tenantId, jobId));
+      return row === undefined ? null : readJob(row);
+    },
+    async listByTask(tenantId, taskId, filter, before, limit) {
+      const rows = await database.select(listJobsSql(tenantId, taskId, filter, before, limit));
+      return rows.map(readJob);
+    },
+  };
+}
+
+function readPoll(row: Row, request: PollRequest): Poll {
+  const [now, revocations, liveWorkers, rank, ...cells] = row;
+  const heads = new Map<number, number>();
+  for (const [index, { queue }] of request.queues.entries()) {
+    const head = cells[index] ?? null;
+    if (head !== null) heads.set(queue, readInstant(head));
+  }
+  return {
+    nowMs: readInstant(now),
+    heads,
+    revocations: revocations as number,
+    liveWorkers: liveWorkers as number,
+    rank: rank as number,
+  };
+}
+
+function readRevocation([at, taskId, jobId]: Row): Revocation {
+  return {
+    atMs: readInstant(at),
+    taskId: readTaskId(taskId),
+    jobId: jobId === null ? null : readJobId(jobId),
+  };
+}

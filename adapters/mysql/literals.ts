@@ -1,0 +1,65 @@
+/** Values as SQL text. Nothing else in this adapter writes a value into a statement. */
+import { escape as quote } from "mysql2";
+import { assert } from "#core/domain/assert.ts";
+import {
+  type JobId,
+  jobIdToBytes,
+  type TaskId,
+  taskIdToBytes,
+  type WorkerId,
+} from "#core/domain/ids.ts";
+
+/** Any text. A lone surrogate has no bytes in UTF-8, and one in JSON would make the server refuse the whole group. */
+export function text(value: string | null): string {
+  return value === null ? "NULL" : quote(value.toWellFormed());
+}
+
+/** A value for a JSON column; null is SQL's NULL. */
+export function json(value: unknown): string {
+  return value === null ? "NULL" : quote(JSON.stringify(value, wellFormed));
+}
+
+function wellFormed(_: string, value: unknown): unknown {
+  return typeof value === "string" ? value.toWellFormed() : value;
+}
+
+export function integer(value: number): string {
+  assert(Number.isSafeInteger(value), "an integer goes into SQL");
+  return String(value);
+}
+
+/** A typed DATETIME(3) literal: groups need a type, and `T…Z` would fail the whole group. */
+export function instant(ms: number | null): string {
+  if (ms === null) return "NULL";
+  const iso = new Date(ms).toISOString();
+  assert(iso.length === 24, "an instant is between the years 0 and 9999");
+  return `TIMESTAMP'${iso.slice(0, 10)} ${iso.slice(11, 23)}'`;
+}
+
+/** An INTERVAL of `ms`, to be added to an instant. */
+export function interval(ms: number): string {
+  return `INTERVAL ${integer(Math.round(ms * 1_000))} MICROSECOND`;
+}
+
+export function taskId(id: TaskId): string {
+  return bytes(taskIdToBytes(id));
+}
+
+export function jobId(id: JobId): string {
+  return bytes(jobIdToBytes(id));
+}
+
+export function workerId(id: WorkerId): string {
+  assert(/^[0-9a-f]{32}$/.test(id), "a worker id is 32 hex digits");
+  return `x'${id}'`;
+}
+
+export function bytes(value: Uint8Array): string {
+  return `x'${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}'`;
+}
+
+/** What every job id of the instant `ms` or later is at or above: ids begin with 48 bits of `scheduled_at`. */
+export function jobIdsFrom(ms: number): string {
+  const prefix = Math.min(Math.max(0, Math.ceil(ms)), 2 ** 48 - 1);
+  return `x'${prefix.toString(16).padStart(12, "0").padEnd(48, "0")}'`;
+}

@@ -1,0 +1,182 @@
+/**
+ * Connections to one database. mysql2's pool keeps them; this file adds what it lacks: a deadline on acquiring and on every
+ * statement, settings checked on each new connection, and an end that does not wait for a server that is away.
+ *
+ * A connection whose statement ran into its deadline is not closed by the driver and may be inside a transaction: whoever gets
+ * an error destroys it, and never releases it.
+ */
+import { createPool, type PoolConnection, type ResultSetHeader } from "mysql2";
+import { StoreUnavailable } from "#core/domain/errors.ts";
+import type { Logger } from "#core/ports/logger.ts";
+import {
+  ACQUIRE_MS,
+  CLOSE_MS,
+  CONNECT_MS,
+  IDLE_MS,
+  LOCK_WAIT_SECONDS,
+  STATEMENT_MS,
+  WAIT_TIMEOUT_SECONDS,
+} from "./deadlines.ts";
+import { toFault } from "./errors.ts";
+
+export type Cell = string | number | Buffer | object | null;
+export type Row = readonly Cell[];
+
+/** Runs statements; the text protocol, and nothing prepared. */
+export interface Session {
+  /** Rows as arrays in the order of the SELECT. */
+  select(sql: string, deadlineMs?: number): Promise<Row[]>;
+  /** The rows that an INSERT, UPDATE or DELETE changed: a row that was already so does not count. */
+  write(sql: string, deadlineMs?: number): Promise<number>;
+}
+
+export interface Connection extends Session {
+  release(): void;
+  destroy(): void;
+}
+
+export interface Pool {
+  /** Throws StoreUnavailable when there is none within `deadlineMs`; the driver's own error when connecting fails. */
+  acquire(deadlineMs?: number): Promise<Connection>;
+  close(): Promise<void>;
+}
+
+export interface PoolOptions {
+  readonly mysqlUrl: string;
+  readonly database: string;
+  /** Connections at most; two at least. */
+  readonly size: number;
+  readonly logger: Logger | null;
+}
+
+const WAITING_MAX = 1_000;
+
+export function openPool({ mysqlUrl, database, size, logger }: PoolOptions): Pool {
+  const limit = Math.max(2, size);
+  const pool = createPool({
+    uri: mysqlUrl,
+    database,
+    connectionLimit: limit,
+    // One below the limit, or mysql2 does not look for idle connections at all.
+    maxIdle: limit - 1,
+    idleTimeout: IDLE_MS,
+    queueLimit: WAITING_MAX,
+    connectTimeout: CONNECT_MS,
+    timezone: "Z",
+    dateStrings: true,
+    charset: "utf8mb4_bin",
+    // With FOUND_ROWS an upsert that changes nothing would count as a row.
+    flags: ["-FOUND_ROWS"],
+  });
+  const live = new Set<PoolConnection>();
+  pool.on("connection", (connection: PoolConnection) => {
+    live.add(connection);
+    connection.once("end", () => live.delete(connection));
+    connection.once("error", () => live.delete(connection));
+  });
+  const checked = new WeakSet<PoolConnection>();
+  const checkSettings = settingsChecker(logger);
+
+  return {
+    async acquire(deadlineMs = ACQUIRE_MS) {
+      const raw = await acquireRaw(pool, deadlineMs);
+      const connection = wrap(raw, () => live.delete(raw));
+      if (checked.has(raw)) return connection;
+      try {
+        await checkSettings(connection);
+      } catch (error) {
+        connection.destroy();
+        throw error;
+      }
+      checked.add(raw);
+      return connection;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          for (const connection of live) connection.destroy();
+          resolve();
+        }, CLOSE_MS);
+        pool.end(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      }),
+  };
+}
+
+/** mysql2 lets a caller wait for ever. One that has given up hands the connection on when it comes after all. */
+function acquireRaw(
+  pool: ReturnType<typeof createPool>,
+  deadlineMs: number,
+): Promise<PoolConnection> {
+  return new Promise((resolve, reject) => {
+    let givenUp = false;
+    const timer = setTimeout(() => {
+      givenUp = true;
+      reject(new StoreUnavailable(`no connection to MySQL was free within ${deadlineMs} ms`));
+    }, deadlineMs);
+    pool.getConnection((error, connection) => {
+      if (givenUp) {
+        if (error === null) connection.release();
+        return;
+      }
+      clearTimeout(timer);
+      if (error) reject(toFault(error));
+      else resolve(connection);
+    });
+  });
+}
+
+function wrap(raw: PoolConnection, forget: () => void): Connection {
+  const run = <Result>(sql: string, deadlineMs: number) =>
+    new Promise<Result>((resolve, reject) => {
+      raw.query({ sql, timeout: Math.max(1, deadlineMs), rowsAsArray: true }, (error, result) => {
+        if (error) reject(toFault(error));
+        else resolve(result as Result);
+      });
+    });
+  return {
+    select: (sql, deadlineMs = STATEMENT_MS) => run<Row[]>(sql, deadlineMs),
+    write: async (sql, deadlineMs = STATEMENT_MS) =>
+      (await run<ResultSetHeader>(sql, deadlineMs)).affectedRows,
+    release: () => raw.release(),
+    destroy: () => {
+      forget();
+      raw.destroy();
+    },
+  };
+}
+
+/**
+ * The server should be set up as docs/operations.md says; where it is not, each connection sets itself up and the first one
+ * warns. Escapes in our literals need backslashes, and a value that does not fit must be an error, never cut.
+ */
+function settingsChecker(logger: Logger | null): (session: Session) => Promise<void> {
+  let warned = false;
+  return async (session) => {
+    const [row] = await session.select(
+      "SELECT @@SESSION.transaction_isolation, @@SESSION.wait_timeout, @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_mode",
+    );
+    const [isolation, waitSeconds, lockWaitSeconds, modes] = row ?? [];
+    const sqlModes = String(modes).split(",");
+    const changes: string[] = [];
+    if (isolation !== "READ-COMMITTED") changes.push("transaction_isolation = 'READ-COMMITTED'");
+    if (Number(waitSeconds) > WAIT_TIMEOUT_SECONDS) {
+      changes.push(`wait_timeout = ${WAIT_TIMEOUT_SECONDS}`);
+    }
+    if (Number(lockWaitSeconds) > LOCK_WAIT_SECONDS) {
+      changes.push(`innodb_lock_wait_timeout = ${LOCK_WAIT_SECONDS}`);
+    }
+    if (!sqlModes.includes("STRICT_TRANS_TABLES") || sqlModes.includes("NO_BACKSLASH_ESCAPES")) {
+      changes.push("sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ENGINE_SUBSTITUTION'");
+    }
+    if (changes.length === 0) return;
+    await session.write(`SET ${changes.map((change) => `SESSION ${change}`).join(", ")}`);
+    if (warned) return;
+    warned = true;
+    logger?.warn("MySQL is not set up as it should be: each connection sets it for itself", {
+      message: changes.join(", "),
+    });
+  };
+}

@@ -1,0 +1,22 @@
+/** What all group statements over jobs share: rows in key order, and the join that they drive. */
+import { type JobId, partitionOfJob } from "#core/domain/ids.ts";
+import { jobId } from "../literals.ts";
+
+/** Joins `jobs` to a group whose first columns are (part, id), walking the group. */
+export const JOBS_OF_GROUP =
+  "STRAIGHT_JOIN jobs FORCE INDEX (PRIMARY) ON jobs.part = r.part AND jobs.id = r.id";
+
+/** `ROW(part, id, rest), …` sorted by key: groups that overlap then lock in one order, and never wait crosswise. */
+export function groupRows<Item extends { readonly id: JobId }>(
+  items: readonly Item[],
+  rest: (item: Item) => string,
+): string {
+  const keyed = items.map((item) => ({ item, part: partitionOfJob(item.id) }));
+  keyed.sort((a, b) => a.part - b.part || (a.item.id < b.item.id ? -1 : 1));
+  return keyed
+    .map(({ item, part }) => {
+      const more = rest(item);
+      return `ROW(${part},${jobId(item.id)}${more === "" ? "" : `,${more}`})`;
+    })
+    .join(",");
+}

@@ -1,0 +1,12 @@
+import type { WorkerId } from "#core/domain/ids.ts";
+import { workerId } from "../literals.ts";
+
+/**
+ * The first statement of a claim: as long as the claim lasts, nobody can fence this worker; who has, made it wait or is seen.
+ *
+ * Index: primary key. Locks: the worker's row (S). Isolation: READ COMMITTED.
+ * Result: one row while the worker is there and not fenced, else none.
+ */
+export function lockWorkerSql(id: WorkerId): string {
+  return `SELECT 1 FROM workers WHERE id = ${workerId(id)} AND fenced_at IS NULL FOR SHARE`;
+}

@@ -1,0 +1,33 @@
+import type { JobId, TaskId } from "#core/domain/ids.ts";
+import { integer, interval, jobId, taskId } from "../literals.ts";
+
+/** Far beyond every window in which an executor reads them. */
+const KEPT_MS = 86_400_000;
+const PRUNED_MAX = 100;
+
+/**
+ * Removes revocations that nobody reads any more, some at a time.
+ *
+ * Index: at, forwards. Locks: the rows removed (X). Isolation: READ COMMITTED. Result: how many.
+ */
+export function pruneRevocationsSql(): string {
+  return `DELETE FROM revocations WHERE at < UTC_TIMESTAMP(3) - ${interval(KEPT_MS)} ORDER BY at LIMIT ${integer(PRUNED_MAX)}`;
+}
+
+/**
+ * The last statement of a pause, delete or cancel: its time is then after everything that the same transaction has changed.
+ *
+ * Index: primary key. Locks: the new row (X). Isolation: READ COMMITTED. Result: 1.
+ */
+export function insertRevocationSql(task: TaskId, job: JobId | null): string {
+  return `INSERT INTO revocations (at, task_id, job_id) VALUES (UTC_TIMESTAMP(3), ${taskId(task)}, ${job === null ? "NULL" : jobId(job)})`;
+}
+
+/**
+ * Revocations younger than a window. All of them: commits are not in the order of `at`.
+ *
+ * Index: at. Locks: none. Isolation: READ COMMITTED. Result: (at, task_id, job_id).
+ */
+export function listRevocationsSql(withinMs: number): string {
+  return `SELECT at, task_id, job_id FROM revocations FORCE INDEX (at) WHERE at > UTC_TIMESTAMP(3) - ${interval(withinMs)} ORDER BY at`;
+}

@@ -1,0 +1,42 @@
+import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
+import { instant, integer, interval } from "../literals.ts";
+import { DUE_TASK_COLUMNS } from "../task-rows.ts";
+
+const CLOCK = `SELECT UTC_TIMESTAMP(3) AS now, ${DUE_TASK_COLUMNS.split(", ")
+  .map((column) => `NULL AS ${column}`)
+  .join(", ")}`;
+
+/**
+ * The first statement of a tick: the database's clock in a row of its own, then the tasks that missed a run.
+ *
+ * Index: next_run (status, priority, next_run_at), an exact range per priority in index order, most urgent first.
+ * Locks: index entry and row of each task returned (X); those that others hold are passed over. The outer LIMIT ends the walk:
+ *   later branches are not begun, and nothing is locked that is not returned (test/integration/locks.test.ts).
+ * Isolation: READ COMMITTED, no gap locks.
+ * Result: row 0 is the clock, the rest are tasks; `now` is NULL in them.
+ */
+export function selectMissedTasksSql(missedAfterMs: number, limit: number): string {
+  const before = `next_run_at < UTC_TIMESTAMP(3) - ${interval(missedAfterMs)}`;
+  return union(before, limit, CLOCK);
+}
+
+/**
+ * The second statement of a tick: what is due up to the horizon, without what the first one covers. Both bounds come from the
+ * first one's clock, so that no task falls between the two.
+ *
+ * Index, locks, isolation: as above. Result: tasks only.
+ */
+export function selectDueTasksSql(fromMs: number, untilMs: number, limit: number): string {
+  const within = `next_run_at >= ${instant(fromMs)} AND next_run_at <= ${instant(untilMs)}`;
+  return union(within, limit, null);
+}
+
+function union(range: string, limit: number, clock: string | null): string {
+  const branches = PRIORITIES.map(
+    (priority) =>
+      `(SELECT NULL, ${DUE_TASK_COLUMNS} FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank(priority)} AND ${range} ORDER BY next_run_at LIMIT ${integer(limit)} FOR UPDATE SKIP LOCKED)`,
+  );
+  const rows = clock === null ? limit : limit + 1;
+  const all = clock === null ? branches : [`(${clock})`, ...branches];
+  return `${all.join(" UNION ALL ")} LIMIT ${integer(rows)}`;
+}

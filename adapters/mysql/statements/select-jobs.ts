@@ -1,0 +1,46 @@
+import { type JobId, partitionOfJob, type TaskId, type TenantId } from "#core/domain/ids.ts";
+import type { JobStatus } from "#core/domain/job.ts";
+import type { TaskJobsFilter } from "#core/ports/job-store.ts";
+import { JOB_COLUMNS } from "../job-rows.ts";
+import { integer, jobId, jobIdsFrom, taskId, text } from "../literals.ts";
+
+/**
+ * One job of a tenant.
+ *
+ * Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: one row or none.
+ */
+export function selectJobSql(tenantId: TenantId, id: JobId): string {
+  return `SELECT ${JOB_COLUMNS} FROM jobs FORCE INDEX (PRIMARY) WHERE part = ${integer(partitionOfJob(id))} AND id = ${jobId(id)} AND tenant_id = ${text(tenantId)}`;
+}
+
+/**
+ * A task's jobs, newest first. Times are ranges of ids, which begin with `scheduled_at`.
+ *
+ * Index: by_task (task_id, id) backwards; stops at the limit. A filter by status walks what it leaves out.
+ * Locks: none. Isolation: READ COMMITTED. Result: at most `limit` rows.
+ */
+export function listJobsSql(
+  tenantId: TenantId,
+  task: TaskId,
+  filter: TaskJobsFilter,
+  before: JobId | null,
+  limit: number,
+): string {
+  const conditions = [`task_id = ${taskId(task)}`, `tenant_id = ${text(tenantId)}`];
+  if (before !== null) conditions.push(`id < ${jobId(before)}`);
+  if (filter.fromMs !== null) conditions.push(`id >= ${jobIdsFrom(filter.fromMs)}`);
+  if (filter.toMs !== null) conditions.push(`id < ${jobIdsFrom(filter.toMs)}`);
+  if (filter.statuses !== null) conditions.push(shownAs(filter.statuses));
+  return `SELECT ${JOB_COLUMNS} FROM jobs FORCE INDEX (by_task) WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ${integer(limit)}`;
+}
+
+/** A running job whose `run_at` has not passed waits in an executor's timer: readers see it as pending. */
+function shownAs(statuses: readonly JobStatus[]): string {
+  const plain = statuses.filter((status) => status !== "running");
+  const cases = plain.map((status) => `status = '${status}'`);
+  if (statuses.includes("running"))
+    cases.push("(status = 'running' AND run_at <= UTC_TIMESTAMP(3))");
+  if (statuses.includes("pending"))
+    cases.push("(status = 'running' AND run_at > UTC_TIMESTAMP(3))");
+  return cases.length === 0 ? "FALSE" : `(${cases.join(" OR ")})`;
+}

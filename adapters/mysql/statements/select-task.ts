@@ -1,0 +1,30 @@
+import { partitionOfTask, type TaskId, type TenantId } from "#core/domain/ids.ts";
+import { integer, taskId, text } from "../literals.ts";
+import { NEWEST_VERSION, TASK_WITH_VERSION_COLUMNS } from "../task-rows.ts";
+
+/**
+ * A live task with its newest version.
+ *
+ * Index: primary keys of tasks and task_versions, one row each.
+ * Locks: none; or the task's row, X or S, as `lock` says: the first lock of every transaction that changes a task or makes its
+ *   jobs. A tick passes over a row that is locked.
+ * Isolation: READ COMMITTED: after a wait, the row as it was committed.
+ * Result: one row, or none (absent, another tenant's, deleted).
+ */
+export function selectTaskSql(
+  tenantId: TenantId,
+  id: TaskId,
+  lock: "none" | "update" | "share",
+): string {
+  const locking = { none: "", update: " FOR UPDATE OF t", share: " FOR SHARE OF t" }[lock];
+  return `SELECT ${TASK_WITH_VERSION_COLUMNS} FROM tasks AS t FORCE INDEX (PRIMARY) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON ${NEWEST_VERSION} WHERE t.part = ${integer(partitionOfTask(id))} AND t.id = ${taskId(id)} AND t.tenant_id = ${text(tenantId)} AND t.status <> 'deleted'${locking}`;
+}
+
+/**
+ * Whether the tenant has or had this task.
+ *
+ * Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: one row or none.
+ */
+export function selectTaskExistsSql(tenantId: TenantId, id: TaskId): string {
+  return `SELECT 1 FROM tasks FORCE INDEX (PRIMARY) WHERE part = ${integer(partitionOfTask(id))} AND id = ${taskId(id)} AND tenant_id = ${text(tenantId)}`;
+}

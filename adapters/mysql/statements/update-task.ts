@@ -1,0 +1,40 @@
+import { partitionOfTask } from "#core/domain/ids.ts";
+import { priorityRank } from "#core/domain/queue.ts";
+import type { Task } from "#core/domain/task.ts";
+import { instant, integer, json, taskId, text } from "../literals.ts";
+
+/**
+ * Writes a task as an edit leaves it.
+ *
+ * Index: primary key; a duplicate of the unique tenant_live_name (1062) is a name that is taken.
+ * Locks: the row, which the edit holds already (X).
+ * Isolation: READ COMMITTED, under that lock: hence no guard.
+ * Result: 1, or 0 when nothing differs.
+ */
+export function updateTaskSql(task: Task): string {
+  return `UPDATE tasks SET ${taskAssignments(task)} WHERE part = ${integer(partitionOfTask(task.id))} AND id = ${taskId(task.id)}`;
+}
+
+/** Every column that an edit may change; the key and the tenant it may not. */
+export function taskAssignments(task: Task): string {
+  return [
+    `name = ${text(task.name)}`,
+    `description = ${text(task.description)}`,
+    `tags = ${json(task.tags)}`,
+    `status = ${text(task.status)}`,
+    `schedule = ${json(task.schedule)}`,
+    `priority = ${priorityRank(task.priority)}`,
+    `catch_up = ${text(task.catchUp)}`,
+    `start_at = ${instant(task.startAtMs)}`,
+    `end_at = ${instant(task.endAtMs)}`,
+    `next_run_at = ${instant(task.nextRunAtMs)}`,
+    `made_until = ${instant(task.madeUntilMs)}`,
+    `version = ${integer(task.version)}`,
+    `request_version = ${integer(task.requestVersion)}`,
+    `timeout_ms = ${integer(task.timeoutMs)}`,
+    `max_attempts = ${integer(task.maxAttempts)}`,
+    `error = ${text(task.error)}`,
+    `created_at = ${instant(task.createdAtMs)}`,
+    `updated_at = ${instant(task.updatedAtMs)}`,
+  ].join(", ");
+}

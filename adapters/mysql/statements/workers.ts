@@ -1,0 +1,38 @@
+/**
+ * Leases of executors.
+ *
+ * Index of all: primary key; the table is as small as the number of executors. Locks: the row written (X); a claim of that
+ * worker holds it (S), so that a fence waits for the claim to end. Isolation: READ COMMITTED, autocommit.
+ */
+import type { WorkerId } from "#core/domain/ids.ts";
+import { integer, interval, workerId } from "../literals.ts";
+
+/** Result: 1 when it is new; 0 when a repeat finds it there (never revived, never extended). */
+export function insertWorkerSql(id: WorkerId, leaseMs: number): string {
+  return `INSERT INTO workers (id, lease_until) VALUES (${workerId(id)}, UTC_TIMESTAMP(3) + ${interval(leaseMs)}) ON DUPLICATE KEY UPDATE workers.id = workers.id`;
+}
+
+/** Result: 1 when the lease was extended; 0 when the row is gone or fenced, or had the same lease already. */
+export function renewWorkerSql(id: WorkerId, leaseMs: number): string {
+  return `UPDATE workers SET lease_until = UTC_TIMESTAMP(3) + ${interval(leaseMs)} WHERE id = ${workerId(id)} AND fenced_at IS NULL`;
+}
+
+/** Result: one row while the worker is there and not fenced. */
+export function selectWorkerSql(id: WorkerId): string {
+  return `SELECT 1 FROM workers WHERE id = ${workerId(id)} AND fenced_at IS NULL`;
+}
+
+/** Result: 1 when this statement fenced it; 0 when its lease lives, or it was fenced or removed before. */
+export function fenceWorkerSql(id: WorkerId): string {
+  return `UPDATE workers SET fenced_at = UTC_TIMESTAMP(3) WHERE id = ${workerId(id)} AND fenced_at IS NULL AND lease_until < UTC_TIMESTAMP(3)`;
+}
+
+/** Result: ids, the longest expired first. */
+export function listExpiredWorkersSql(limit: number): string {
+  return `SELECT id FROM workers WHERE fenced_at IS NULL AND lease_until < UTC_TIMESTAMP(3) ORDER BY lease_until, id LIMIT ${integer(limit)}`;
+}
+
+/** Result: 1, or 0 when it was gone. */
+export function deleteWorkerSql(id: WorkerId): string {
+  return `DELETE FROM workers WHERE id = ${workerId(id)}`;
+}

@@ -1,0 +1,112 @@
+/** Rows of `tasks` and `task_versions` as the domain's values, and the columns in the order in which the readers expect them. */
+import { priorityOfRank } from "#core/domain/queue.ts";
+import type { RetryPolicy } from "#core/domain/retry-policy.ts";
+import type { Schedule } from "#core/domain/schedule.ts";
+import type {
+  CatchUp,
+  DueTask,
+  HttpRequest,
+  Task,
+  TaskStatus,
+  TaskVersion,
+  TaskWithVersion,
+} from "#core/domain/task.ts";
+import { readInstant, readInstantOrNull, readTaskId, readTenantId } from "./cells.ts";
+import type { Row } from "./pool.ts";
+
+/** Of `tasks AS t` joined with the newest of `task_versions AS v`: see readTaskWithVersion. */
+export const TASK_COLUMNS = [
+  "t.id",
+  "t.tenant_id",
+  "t.name",
+  "t.description",
+  "t.tags",
+  "t.status",
+  "t.schedule",
+  "t.priority",
+  "t.catch_up",
+  "t.start_at",
+  "t.end_at",
+  "t.next_run_at",
+  "t.made_until",
+  "t.version",
+  "t.request_version",
+  "t.timeout_ms",
+  "t.max_attempts",
+  "t.error",
+  "t.created_at",
+  "t.updated_at",
+].join(", ");
+
+export const TASK_WITH_VERSION_COLUMNS = `${TASK_COLUMNS}, v.request, v.timeout_ms, v.retry`;
+
+/** The primary key of a task's newest version. */
+export const NEWEST_VERSION =
+  "v.part = t.part AND v.task_id = t.id AND v.request_version = t.request_version";
+
+export function readTask(row: Row): Task {
+  return {
+    id: readTaskId(row[0]),
+    tenantId: readTenantId(row[1]),
+    name: row[2] as string,
+    description: row[3] as string | null,
+    tags: row[4] as string[],
+    status: row[5] as TaskStatus,
+    schedule: row[6] as Schedule,
+    priority: priorityOfRank(row[7] as number),
+    catchUp: row[8] as CatchUp,
+    startAtMs: readInstantOrNull(row[9]),
+    endAtMs: readInstantOrNull(row[10]),
+    nextRunAtMs: readInstantOrNull(row[11]),
+    madeUntilMs: readInstantOrNull(row[12]),
+    version: row[13] as number,
+    requestVersion: row[14] as number,
+    timeoutMs: row[15] as number,
+    maxAttempts: row[16] as number,
+    error: row[17] as string | null,
+    createdAtMs: readInstant(row[18]),
+    updatedAtMs: readInstant(row[19]),
+  };
+}
+
+export function readTaskWithVersion(row: Row): TaskWithVersion {
+  const task = readTask(row);
+  const version: TaskVersion = {
+    taskId: task.id,
+    requestVersion: task.requestVersion,
+    request: row[20] as HttpRequest,
+    timeoutMs: row[21] as number,
+    retry: row[22] as RetryPolicy,
+  };
+  return { task, version };
+}
+
+/** What the tick reads of a task. */
+export const DUE_TASK_COLUMNS =
+  "id, tenant_id, schedule, priority, catch_up, start_at, end_at, next_run_at, request_version, timeout_ms, max_attempts";
+
+export function readDueTask(row: Row): DueTask {
+  return {
+    id: readTaskId(row[1]),
+    tenantId: readTenantId(row[2]),
+    schedule: row[3] as Schedule,
+    priority: priorityOfRank(row[4] as number),
+    catchUp: row[5] as CatchUp,
+    startAtMs: readInstantOrNull(row[6]),
+    endAtMs: readInstantOrNull(row[7]),
+    nextRunAtMs: readInstant(row[8]),
+    requestVersion: row[9] as number,
+    timeoutMs: row[10] as number,
+    maxAttempts: row[11] as number,
+  };
+}
+
+export function readVersion(row: Row): TaskVersion {
+  return {
+    taskId: readTaskId(row[0]),
+    requestVersion: row[1] as number,
+    request: row[2] as HttpRequest,
+    timeoutMs: row[3] as number,
+    retry: row[4] as RetryPolicy,
+  };
+}

@@ -1,0 +1,42 @@
+/**
+ * Leases of executors, on connections of their own: however busy the shard's pool is, a renewal finds one free.
+ * Heartbeats have a short deadline; the executor repeats them.
+ */
+import type { WorkerStore } from "#core/ports/worker-store.ts";
+import { readWorkerId } from "./cells.ts";
+import { HEARTBEAT_MS } from "./deadlines.ts";
+import {
+  deleteWorkerSql,
+  fenceWorkerSql,
+  insertWorkerSql,
+  listExpiredWorkersSql,
+  renewWorkerSql,
+  selectWorkerSql,
+} from "./statements/workers.ts";
+import type { Database } from "./transaction.ts";
+
+export function workerStore(database: Database): WorkerStore {
+  return {
+    async register(workerId, leaseMs) {
+      await database.write(insertWorkerSql(workerId, leaseMs), HEARTBEAT_MS);
+    },
+    async renew(workerId, leaseMs) {
+      const renewed = await database.write(renewWorkerSql(workerId, leaseMs), HEARTBEAT_MS);
+      if (renewed === 1) return { kind: "renewed" };
+      // Two renewals within one millisecond change nothing: only the row itself tells whether it is fenced.
+      const rows = await database.select(selectWorkerSql(workerId), HEARTBEAT_MS);
+      return { kind: rows.length === 1 ? "renewed" : "fenced" };
+    },
+    async fence(workerId) {
+      return (await database.write(fenceWorkerSql(workerId))) === 1;
+    },
+    async listExpired(limit) {
+      return (await database.select(listExpiredWorkersSql(limit))).map((row) =>
+        readWorkerId(row[0]),
+      );
+    },
+    async remove(workerId) {
+      await database.write(deleteWorkerSql(workerId));
+    },
+  };
+}
