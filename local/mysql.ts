@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { chooseMysql, MYSQL_PORT_DEFAULT, startMysql, stopMysql } from "./mysql-server.ts";
 import { SetupError } from "./setup-error.ts";
+import { runMain } from "./terminal.ts";
 
 // MySQL alone, for tests and benches: `start` prints its URL and returns while the server stays up.
 const USAGE = "usage: node local/mysql.ts start --dir DIR [--port PORT] [--perf] | stop --dir DIR";
@@ -41,9 +42,4 @@ function readArgs() {
   }
 }
 
-try {
-  await main();
-} catch (error) {
-  process.stderr.write(`${error instanceof SetupError ? error.message : (error as Error).stack}\n`);
-  process.exitCode = 1;
-}
+await runMain(main);

@@ -13,7 +13,6 @@ describe("readSettings", () => {
       cassandraPort: 9042,
       executors: 1,
       schedulers: 1,
-      logLevel: "info",
     });
   });
 
@@ -25,7 +24,6 @@ describe("readSettings", () => {
     ["no executor at all", { EXECUTORS: "0" }, /^EXECUTORS/],
     ["too many schedulers", { SCHEDULERS: "17" }, /from 1 to 16/],
     ["one port for two", { API_PORT: "3307" }, /^API_PORT and MYSQL_PORT are both 3307/],
-    ["an unknown log level", { LOG_LEVEL: "loud" }, /^LOG_LEVEL has to be one of trace/],
     ["a blank in LOCAL_DIR", { LOCAL_DIR: "/tmp/a b" }, /^LOCAL_DIR/],
     ["another kind of URL", { MYSQL_URL: "postgres://h" }, /^MYSQL_URL has to look like mysql:/],
     ["a database in MYSQL_URL", { MYSQL_URL: "mysql://u:secret@h/db" }, /without a database/],

@@ -1,4 +1,6 @@
 import { resolve } from "node:path";
+import { executorEnv } from "#workers/executor/env.ts";
+import { schedulerEnv } from "#workers/scheduler/env.ts";
 import { parseMysqlUrl } from "./mysql-answers.ts";
 import { MYSQL_PORT_DEFAULT } from "./mysql-server.ts";
 import { SetupError } from "./setup-error.ts";
@@ -12,15 +14,12 @@ export type Settings = {
   cassandraPort: number;
   executors: number;
   schedulers: number;
-  logLevel: LogLevel;
 };
 
 export const LOCAL_KEY = "local-dev-key";
-const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-type LogLevel = (typeof LOG_LEVELS)[number];
 const PROCESSES_MAX = 16;
 
-const KNOWN = [
+const KNOWN: readonly string[] = [
   "API_PORT",
   "CASSANDRA_PORT",
   "EXECUTORS",
@@ -29,6 +28,8 @@ const KNOWN = [
   "MYSQL_PORT",
   "MYSQL_URL",
   "SCHEDULERS",
+  // Passed on to the processes that declare them.
+  ...Object.keys({ ...executorEnv, ...schedulerEnv }),
 ];
 // Names that can only be meant for us. Not all of MYSQL_: its own clients read MYSQL_PWD, MYSQL_HOST, ….
 const OURS = /^(API_PORT|CASSANDRA_PORT|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER)/;
@@ -37,7 +38,9 @@ const OURS = /^(API_PORT|CASSANDRA_PORT|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCH
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   for (const name of Object.keys(env)) {
     if (OURS.test(name) && !KNOWN.includes(name)) {
-      throw new SetupError(`unknown setting ${name}: known are ${KNOWN.join(", ")}, LOG_LEVEL`);
+      throw new SetupError(
+        `unknown setting ${name}: known are ${[...new Set(KNOWN)].sort().join(", ")}`,
+      );
     }
   }
   if (env.MYSQL_URL) parseMysqlUrl(env.MYSQL_URL);
@@ -48,7 +51,6 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     cassandraPort: readInteger(env, "CASSANDRA_PORT", 9042, 1, 65_535),
     executors: readInteger(env, "EXECUTORS", 1, 1, PROCESSES_MAX),
     schedulers: readInteger(env, "SCHEDULERS", 1, 1, PROCESSES_MAX),
-    logLevel: readLogLevel(env.LOG_LEVEL),
   };
   if (!env.MYSQL_URL && settings.apiPort === settings.mysqlPort) {
     throw new SetupError(`API_PORT and MYSQL_PORT are both ${settings.apiPort}: choose two ports`);
@@ -93,13 +95,4 @@ function readInteger(
     throw new SetupError(`${name} has to be a whole number from ${min} to ${max}, not '${text}'`);
   }
   return value;
-}
-
-function readLogLevel(text: string | undefined): LogLevel {
-  if (!text) return "info";
-  const level = LOG_LEVELS.find((candidate) => candidate === text);
-  if (!level) {
-    throw new SetupError(`LOG_LEVEL has to be one of ${LOG_LEVELS.join(", ")}, not '${text}'`);
-  }
-  return level;
 }

@@ -1,6 +1,8 @@
-/** What keeps the local stack from running, in one line that says what to do. `retryable` is false: a human has to act. */
-export class SetupError extends Error {
+import { OperatingError } from "#core/domain/errors.ts";
+
+/** What keeps the local stack from running, in one line that says what to do: a human has to act. */
+export class SetupError extends OperatingError {
   override readonly name = "SetupError";
-  readonly code = "local_setup";
+  readonly code = "local-setup";
   readonly retryable = false;
 }

@@ -1,4 +1,10 @@
 import { join } from "node:path";
+import { type EnvDeclaration, readEnv } from "#adapters/system/read-env.ts";
+import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
+import { jobsApiEnv } from "#functions/jobs-api/env.ts";
+import { tasksApiEnv } from "#functions/tasks-api/env.ts";
+import { executorEnv } from "#workers/executor/env.ts";
+import { schedulerEnv } from "#workers/scheduler/env.ts";
 import type { ChildSpec } from "./keep-child.ts";
 import type { Settings } from "./settings.ts";
 
@@ -6,62 +12,74 @@ import type { Settings } from "./settings.ts";
 // settings and what any program needs, never the whole environment.
 
 const PASSED_ON = ["PATH", "HOME", "LANG", "TMPDIR", "TZ"];
-/** An executor gives its calls in flight 100 s and is gone inside 110 s (DESIGN 6.7). */
-const EXECUTOR_STOP_MS = 115_000;
-const STOP_MS = 15_000;
+/** A worker gives what is under way DRAIN_TOTAL_MS at most, then leaves by itself. */
+const WORKER_STOP_MS = DRAIN_TOTAL_MS + 5_000;
+const GATEWAY_STOP_MS = 15_000;
+const ECHO_STOP_MS = 5_000;
 /** Workers before the endpoint that they may still be calling. */
 const STAGE = { services: 0, endpoints: 1 };
 
 export type Stack = { children: ChildSpec[]; apiUrl: string; echoUrl: string; logDir: string };
 
-/** Pure: what to start for these settings. `mysqlUrl` names server and account, no database. */
+/**
+ * What to start for these settings; pure. `mysqlUrl` names server and account, no database. Throws ConfigurationInvalid for
+ * a setting that a process would refuse, so that it is said before anything runs.
+ */
 export function planStack(
   settings: Settings,
   mysqlUrl: string,
   echoPort: number,
   env: NodeJS.ProcessEnv,
 ): Stack {
-  const passedOn = Object.fromEntries(
-    PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+  const base = pick(env, PASSED_ON);
+  const given = { ...env, MYSQL_URL: mysqlUrl, EGRESS_ALLOW: env.EGRESS_ALLOW || "127.0.0.0/8:*" };
+  const own = (declaration: EnvDeclaration) => {
+    const values = pick(given, Object.keys(declaration));
+    readEnv(declaration, values);
+    return { ...base, ...values };
+  };
+  const worker = (name: string, script: string, declaration: EnvDeclaration, stopMs: number) => ({
+    name,
+    script,
+    env: own(declaration),
+    stopMs,
+    stage: STAGE.services,
+  });
+  const gateway = worker(
+    "gateway",
+    "local/gateway.ts",
+    { ...tasksApiEnv, ...jobsApiEnv },
+    GATEWAY_STOP_MS,
   );
-  const services = { ...passedOn, MYSQL_URL: mysqlUrl, LOG_LEVEL: settings.logLevel };
-  const executor = { ...services, EGRESS_ALLOW: "127.0.0.0/8:*" };
-  const stage = STAGE.services;
+  gateway.env.API_PORT = String(settings.apiPort);
+  const echo = { ...base, ECHO_PORT: String(echoPort) };
   return {
     apiUrl: `http://127.0.0.1:${settings.apiPort}`,
     echoUrl: `http://127.0.0.1:${echoPort}`,
     logDir: join(settings.localDir, "log"),
     children: [
-      {
-        name: "gateway",
-        script: "local/gateway.ts",
-        env: { ...services, API_PORT: String(settings.apiPort) },
-        stopMs: STOP_MS,
-        stage,
-      },
-      ...named("scheduler", settings.schedulers).map((name) => ({
-        name,
-        script: "workers/scheduler/main.ts",
-        env: services,
-        stopMs: STOP_MS,
-        stage,
-      })),
-      ...named("executor", settings.executors).map((name) => ({
-        name,
-        script: "workers/executor/main.ts",
-        env: executor,
-        stopMs: EXECUTOR_STOP_MS,
-        stage,
-      })),
+      gateway,
+      ...named("scheduler", settings.schedulers).map((name) =>
+        worker(name, "workers/scheduler/main.ts", schedulerEnv, WORKER_STOP_MS),
+      ),
+      ...named("executor", settings.executors).map((name) =>
+        worker(name, "workers/executor/main.ts", executorEnv, WORKER_STOP_MS),
+      ),
       {
         name: "echo",
         script: "local/echo.ts",
-        env: { ...passedOn, ECHO_PORT: String(echoPort) },
-        stopMs: STOP_MS,
+        env: echo,
+        stopMs: ECHO_STOP_MS,
         stage: STAGE.endpoints,
       },
     ],
   };
+}
+
+function pick(env: NodeJS.ProcessEnv, names: readonly string[]): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+  );
 }
 
 /** `executor` when there is one, else `executor-1`, `executor-2`, …. */

@@ -17,9 +17,9 @@ import { describeCall, watchCalls } from "./watch-calls.ts";
 // reaches the supervisor alone, which then stops the workers before the endpoint and the database they still need.
 
 const HEALTH_DEADLINE_MS = 60_000;
-const HEALTH_POLL_MS = 100;
+const POLL_MS = 100;
 const HEALTH_ANSWER_MS = 2_000;
-/** A process that ended this often before the API was up will not come up. */
+/** A process that ended this often before the first call will not come up. */
 const ENDS_AT_START_MAX = 3;
 const MYSQL_CHECK_MS = 1_000;
 const MYSQL_BACKOFF_MAX_MS = 30_000;
@@ -161,7 +161,9 @@ async function introduce(stack: Stack, deps: SupervisorDeps, state: RunState): P
       ? "the task 'sample' calls a local endpoint every 5 s:"
       : `the task 'sample' is ${status}: it makes no calls`,
   );
-  await showCalls(stack, deps, state);
+  // Somebody has paused it: then there is no first call to wait for.
+  if (status !== "active") state.setReady();
+  await Promise.all([untilReady(stack, state, stop), showCalls(stack, deps, state)]);
 }
 
 function startChild(spec: ChildSpec, stack: Stack, deps: SupervisorDeps, state: RunState): void {
@@ -228,15 +230,28 @@ async function untilHealthy(stack: Stack, state: RunState, stop: AbortSignal): P
   const endsAt = performance.now() + HEALTH_DEADLINE_MS;
   while (!(await isHealthy(stack.apiUrl, stop))) {
     stop.throwIfAborted();
-    const failing = state.children.find((child) => child.ends() >= ENDS_AT_START_MAX);
-    if (failing || performance.now() > endsAt) {
-      const name = failing?.name ?? "gateway";
-      const log = join(stack.logDir, `${name}.log`);
-      const words = lastWords(log).at(-1) ?? "nothing";
-      throw new SetupError(`the ${name} did not come up; it said: ${words} (all of it: ${log})`);
-    }
-    await wait(HEALTH_POLL_MS, stop);
+    refuseFailing(stack, state);
+    if (performance.now() > endsAt) throw didNotComeUp("gateway", stack);
+    await wait(POLL_MS, stop);
   }
+}
+
+/** Until the first call: from then on a child that keeps ending is started again, for as long as it takes. */
+async function untilReady(stack: Stack, state: RunState, stop: AbortSignal): Promise<void> {
+  while (state.run().state === "starting" && (await wait(POLL_MS, stop))) {
+    refuseFailing(stack, state);
+  }
+}
+
+function refuseFailing(stack: Stack, state: RunState): void {
+  const failing = state.children.find((child) => child.ends() >= ENDS_AT_START_MAX);
+  if (failing) throw didNotComeUp(failing.name, stack);
+}
+
+function didNotComeUp(name: string, stack: Stack): SetupError {
+  const log = join(stack.logDir, `${name}.log`);
+  const words = lastWords(log).at(-1) ?? "nothing";
+  return new SetupError(`the ${name} did not come up; it said: ${words} (all of it: ${log})`);
 }
 
 async function isHealthy(apiUrl: string, stop: AbortSignal): Promise<boolean> {

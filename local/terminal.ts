@@ -1,4 +1,4 @@
-import { SetupError } from "./setup-error.ts";
+import { OperatingError } from "#core/domain/errors.ts";
 
 // Nobody reads any more (`npm start | head`): not a reason to die and leave everything behind.
 process.stdout.on("error", () => {});
@@ -13,7 +13,8 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
   try {
     await main();
   } catch (error) {
-    const text = error instanceof SetupError ? error.message : ((error as Error).stack ?? error);
+    const text =
+      error instanceof OperatingError ? error.message : ((error as Error).stack ?? error);
     process.stderr.write(`${text}\n`);
     process.exitCode = 1;
   }

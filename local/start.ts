@@ -1,0 +1,48 @@
+import { migrate } from "#migrations/migrate.ts";
+import { holdDirectory } from "./hold-directory.ts";
+import { readRun } from "./run-file.ts";
+import { seedDemoTenant } from "./seed.ts";
+import { readFlags, readSettings, type Settings } from "./settings.ts";
+import { SetupError } from "./setup-error.ts";
+import { planStack } from "./stack.ts";
+import { startDetached } from "./start-detached.ts";
+import { supervise } from "./supervisor.ts";
+import { listenForStop, runMain, say } from "./terminal.ts";
+
+// npm start [-- --detach]: the whole system on one machine. --quiet shows the first call of the sample only.
+
+async function main(): Promise<void> {
+  const flags = readFlags(process.argv.slice(2), ["detach", "quiet"]);
+  const settings = readSettings(process.env);
+  // What a process would refuse is said before anything runs.
+  planStack(settings, process.env.MYSQL_URL || "mysql://root@127.0.0.1", 0, process.env);
+  if (flags.has("detach")) await startDetached(import.meta.filename, settings, alreadyRunning);
+  else await startHere(settings, flags.has("quiet"));
+}
+
+async function startHere(settings: Settings, quiet: boolean): Promise<void> {
+  const signals = listenForStop();
+  if (!(await holdDirectory(settings.localDir))) throw new SetupError(alreadyRunning(settings));
+  await supervise({
+    settings,
+    env: process.env,
+    say,
+    quiet,
+    ...signals,
+    plan: planStack,
+    prepare: async (mysqlUrl, onProgress) => {
+      await migrate({ mysqlUrl, onProgress });
+      await seedDemoTenant(mysqlUrl);
+    },
+  });
+}
+
+function alreadyRunning(settings: Settings): string {
+  const run = readRun(settings.localDir);
+  const where = run ? `: ${run.api}, supervisor ${run.supervisor.pid}` : "";
+  return `already running in ${settings.localDir}${where} ('npm stop' ends it; another LOCAL_DIR, API_PORT and MYSQL_PORT make a second copy)`;
+}
+
+await runMain(main);
+// A wait that was given up, such as a pooled connection, must not keep a stopped supervisor alive.
+process.exit();
