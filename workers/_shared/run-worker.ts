@@ -51,6 +51,7 @@ export async function runWorker<const D extends EnvDeclaration>(
     logger.info("stopped", { status: code });
     process.exit(code);
   } catch (error) {
+    if (error instanceof ConfigurationInvalid) refuse(name, error);
     // A bug, or configuration that cannot work: stop here; the platform starts a fresh process and others take the jobs.
     const { name: kind, message, stack } = error as Error;
     logger.error(`${kind}: ${message}`, {
@@ -71,9 +72,14 @@ function readConfiguration<const D extends EnvDeclaration>(
     return readEnv(declaration, process.env, { ownPrefix: `${name.toUpperCase()}_` });
   } catch (error) {
     if (!(error instanceof ConfigurationInvalid)) throw error;
-    process.stderr.write(`${name}: ${error.message}\n`);
-    process.exit(2);
+    return refuse(name, error);
   }
+}
+
+/** One line for whoever starts it; trying again cannot help. */
+function refuse(name: string, { message }: ConfigurationInvalid): never {
+  process.stderr.write(`${name}: ${message}\n`);
+  process.exit(2);
 }
 
 function sayCounters(logger: Logger, metrics: MetricsInMemory): void {

@@ -7,7 +7,11 @@ import { executorEnv } from "./env.ts";
 import { runExecutor } from "./run-executor.ts";
 
 await runWorker("executor", executorEnv, async ({ env, clock, random, metrics, logger, stop }) => {
-  const shards = openShards({ mysqlUrl: env.MYSQL_URL });
+  const shards = openShards({
+    mysqlUrl: env.MYSQL_URL,
+    databasePrefix: env.DATABASE_PREFIX,
+    logger,
+  });
   const caller = openCaller({ clock });
   const executor = new Executor({
     shard: shardNamed(shards, env.SHARD),

@@ -11,7 +11,11 @@ await runWorker(
   "scheduler",
   schedulerEnv,
   async ({ env, clock, random, metrics, logger, stop }) => {
-    const shards = openShards({ mysqlUrl: env.MYSQL_URL });
+    const shards = openShards({
+      mysqlUrl: env.MYSQL_URL,
+      databasePrefix: env.DATABASE_PREFIX,
+      logger,
+    });
     const { tasks } = shardNamed(shards, env.SHARD);
     const retention = retentionOf(env);
     const loop = {
