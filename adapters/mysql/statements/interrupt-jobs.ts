@@ -11,9 +11,9 @@
 import { REASON_LOST, type Retention } from "#core/domain/job.ts";
 import { LOST_MAX } from "#core/domain/limits.ts";
 import type { JobResult } from "#core/ports/job-store.ts";
-import { integer, interval, text, workerId } from "../literals.ts";
+import { integer, interval, json, text, workerId } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
-import { ATTEMPTS, recordColumns } from "./record-results.ts";
+import { ATTEMPTS } from "./record-results.ts";
 
 export type Interrupted = Extract<JobResult, { kind: "interrupt" }>;
 
@@ -24,9 +24,9 @@ const DIES = `jobs.cancel_reason IS NULL AND jobs.lost + 1 >= ${integer(LOST_MAX
 function group(results: readonly Interrupted[]): string {
   const rows = groupRows(
     results,
-    (result) => `${workerId(result.workerId)},${integer(result.claimNo)},${recordColumns(result)}`,
+    (result) => `${workerId(result.workerId)},${integer(result.claimNo)},${json(result.record)}`,
   );
-  return `(VALUES ${rows}) AS r (part, id, worker_id, claim_no, path, old_path, record) ${JOBS_OF_GROUP}`;
+  return `(VALUES ${rows}) AS r (part, id, worker_id, claim_no, record) ${JOBS_OF_GROUP}`;
 }
 
 function ended(retention: Retention): string {

@@ -8,15 +8,11 @@ import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 /** What ended with an answer of its own: everything but the interrupted calls of a shutdown. */
 export type Ended = Extract<JobResult, { kind: "succeed" | "fail" }>;
 
-/** The newest records stay: the one that is now beyond the bound is dropped by its claim number. */
-export const ATTEMPTS =
-  "JSON_REMOVE(JSON_SET(COALESCE(jobs.attempts, JSON_OBJECT()), r.path, CAST(r.record AS JSON)), r.old_path)";
-
-/** Columns `path, old_path, record` of a group. */
-export function recordColumns(result: JobResult): string {
-  const oldest = result.claimNo - ATTEMPT_RECORDS_MAX;
-  return `'$."${integer(result.claimNo)}"','$."${integer(oldest)}"',${json(result.record)}`;
-}
+/**
+ * Adds the attempt's record under the claim number; where the bound is reached, the smallest claim number goes. JSON keys are
+ * kept shortest first, then by bytes, so that numbers without leading zeros ascend (the contract suite holds it to that).
+ */
+export const ATTEMPTS = `JSON_SET(IF(JSON_LENGTH(jobs.attempts) >= ${ATTEMPT_RECORDS_MAX}, JSON_REMOVE(jobs.attempts, CONCAT('$.', JSON_EXTRACT(JSON_KEYS(jobs.attempts), '$[0]'))), COALESCE(jobs.attempts, JSON_OBJECT())), CONCAT('$."', r.claim_no, '"'), CAST(r.record AS JSON))`;
 
 const HELD =
   "jobs.worker_id = r.worker_id AND jobs.claim_no = r.claim_no AND (jobs.status IN ('pending', 'waiting', 'running') OR (r.succeeded = 1 AND jobs.status IN ('dead', 'cancelled')))";
@@ -47,13 +43,13 @@ export function recordResultsSql(results: readonly Ended[], retention: Retention
     `jobs.due_at = CASE WHEN r.succeeded = 1 THEN ${ended} + ${interval(retention.succeededMs)} WHEN ${DIES} OR jobs.cancel_reason IS NOT NULL THEN ${ended} + ${interval(retention.endedMs)} ELSE GREATEST(r.retry_at, ${now}) END`,
     `jobs.status = CASE WHEN r.succeeded = 1 THEN 'succeeded' WHEN ${DIES} THEN 'dead' WHEN jobs.cancel_reason IS NOT NULL THEN 'cancelled' ELSE 'pending' END`,
   ];
-  const columns = `part, id, ${GUARD_COLUMNS}, retry_at, retry_queue, path, old_path, record`;
+  const columns = `part, id, ${GUARD_COLUMNS}, retry_at, retry_queue, record`;
   const rows = groupRows(results, (result) => {
     const [retryAt, retryQueue] =
       result.kind === "fail"
         ? [instant(result.retryAtMs), integer(result.retryQueue)]
         : ["NULL", "NULL"];
-    return `${guardColumns(result)},${retryAt},${retryQueue},${recordColumns(result)}`;
+    return `${guardColumns(result)},${retryAt},${retryQueue},${json(result.record)}`;
   });
   return `UPDATE (VALUES ${rows}) AS r (${columns}) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE ${HELD}`;
 }
