@@ -31,8 +31,8 @@ export interface Connected {
 export function connect(service: string, env: ApiEnv): Connected {
   const logger = openLogger({ service, level: env.LOG_LEVEL });
   return {
-    control: openControlStore({ mysqlUrl: env.MYSQL_URL }),
-    shards: openShards({ mysqlUrl: env.MYSQL_URL }),
+    control: openControlStore({ mysqlUrl: env.MYSQL_URL, logger }),
+    shards: openShards({ mysqlUrl: env.MYSQL_URL, logger }),
     clock: systemClock,
     random: systemRandom,
     logger,

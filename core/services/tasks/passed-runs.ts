@@ -66,8 +66,10 @@ export function countRuns(task: DueTask, fromMs: number, toMs: number): Covers {
 
 function countPeriods(task: DueTask, fromMs: number, toMs: number): Covers {
   assert(task.schedule.type === "every", "only periods are counted by arithmetic");
+  const secondMs = nextOccurrence(task.schedule, task, fromMs);
+  if (secondMs === null || secondMs > toMs) return { count: 1, fromMs, toMs: fromMs };
   const periodMs = task.schedule.seconds * 1_000;
   const untilMs = task.endAtMs === null ? toMs : Math.min(toMs, task.endAtMs - 1);
-  const further = Math.max(0, Math.floor((untilMs - fromMs) / periodMs));
-  return { count: further + 1, fromMs, toMs: fromMs + further * periodMs };
+  const further = Math.floor((untilMs - secondMs) / periodMs);
+  return { count: further + 2, fromMs, toMs: secondMs + further * periodMs };
 }

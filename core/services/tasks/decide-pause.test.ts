@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TenantId } from "#core/domain/ids.ts";
+import { makeTaskId, readJobId } from "#core/domain/ids.ts";
+import { REASON_DELETED, REASON_MISSED, REASON_PAUSED } from "#core/domain/job.ts";
+import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
+import type { Schedule } from "#core/domain/schedule.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { LockedTask, TaskEdit } from "#core/ports/task-store.ts";
+import { decideDelete, decidePause, decideResume } from "./decide-pause.ts";
+import { COUNTED_RUNS_MAX } from "./passed-runs.ts";
+
+const NOW_MS = Date.UTC(2026, 5, 1, 9, 0, 30);
+const CONTEXT = { run: 4_711, retention: { succeededMs: 3_600_000, endedMs: 86_400_000 } };
+const EVERY_MINUTE: Schedule = {
+  type: "every",
+  seconds: 60,
+  anchor: "1970-01-01T00:00:00.000Z",
+};
+
+function lock(changes: Partial<Task> = {}, plannedFromMs: number | null = null): LockedTask {
+  const id = makeTaskId(NOW_MS - 86_400_000, 7, new Uint8Array(8));
+  const task: Task = {
+    id,
+    tenantId: "acme" as TenantId,
+    name: "digest",
+    description: null,
+    tags: [],
+    status: "active",
+    schedule: EVERY_MINUTE,
+    priority: "normal",
+    catchUp: "all",
+    startAtMs: null,
+    endAtMs: null,
+    nextRunAtMs: NOW_MS + 30_000,
+    madeUntilMs: NOW_MS - 30_000,
+    version: 5,
+    requestVersion: 1,
+    timeoutMs: 30_000,
+    maxAttempts: 5,
+    error: null,
+    createdAtMs: NOW_MS - 86_400_000,
+    updatedAtMs: NOW_MS - 86_400_000,
+    ...changes,
+  };
+  const version = {
+    taskId: id,
+    requestVersion: 1,
+    request: {
+      method: "POST",
+      url: "https://a.example/",
+      headers: {},
+      body: null,
+      bodyBase64: null,
+    },
+    timeoutMs: 30_000,
+    retry: RETRY_DEFAULT,
+  };
+  return { task, version, nowMs: NOW_MS, plannedFromMs };
+}
+
+function written<R>(decided: TaskEdit<R>) {
+  assert.equal(decided.kind, "write");
+  assert(decided.kind === "write");
+  return decided;
+}
+
+test("pause cancels the jobs, keeps where the schedule is, and moves the version", () => {
+  const locked = lock();
+  const decided = written(decidePause(locked));
+  assert.deepEqual(decided.jobsEffect, { kind: "cancel", reason: REASON_PAUSED });
+  assert.deepEqual(decided.task, {
+    ...locked.task,
+    status: "paused",
+    version: 6,
+    updatedAtMs: NOW_MS,
+  });
+});
+
+test("pause of a paused task changes nothing, of a completed one is refused", () => {
+  assert.deepEqual(decidePause(lock({ status: "paused" })), { kind: "unchanged" });
+  assert.deepEqual(decidePause(lock({ status: "completed", nextRunAtMs: null })), {
+    kind: "refuse",
+    refusal: { kind: "completed" },
+  });
+});
+
+test("a completed task whose last job is planned far ahead can be paused and resumed", () => {
+  const atMs = NOW_MS + 120_000;
+  const schedule: Schedule = { type: "at", at: new Date(atMs).toISOString() };
+  const locked = lock({ schedule, status: "completed", nextRunAtMs: null }, atMs);
+  const paused = written(decidePause(locked)).task;
+  assert.equal(paused.status, "paused");
+  const resumed = written(decideResume({ ...locked, task: paused }, CONTEXT));
+  assert.equal(resumed.task.nextRunAtMs, atMs);
+  assert.equal(resumed.task.status, "active");
+});
+
+test("resume goes on from now, with one cancelled row of what passed", () => {
+  const locked = lock({ status: "paused", nextRunAtMs: NOW_MS - 150_000 });
+  const decided = written(decideResume(locked, CONTEXT));
+  assert.deepEqual(decided.jobsEffect, { kind: "resume" });
+  assert.equal(decided.task.status, "active");
+  assert.equal(decided.task.nextRunAtMs, NOW_MS + 30_000);
+  assert.equal(decided.task.madeUntilMs, NOW_MS);
+  assert.equal(decided.task.version, 6);
+  assert.equal(decided.makeJobs.length, 1);
+  const [row] = decided.makeJobs;
+  assert(row !== undefined);
+  assert.equal(row.status, "cancelled");
+  assert.equal(row.reason, REASON_PAUSED);
+  assert.equal(readJobId(row.id).run, CONTEXT.run);
+  assert.deepEqual(row.covers, { count: 3, fromMs: NOW_MS - 150_000, toMs: NOW_MS - 30_000 });
+});
+
+test("resume before anything passed leaves no row and takes up the next occurrence again", () => {
+  // Jobs up to two minutes ahead were made and cancelled: they are made again.
+  const locked = lock({ status: "paused", nextRunAtMs: NOW_MS + 150_000 });
+  const decided = written(decideResume(locked, CONTEXT));
+  assert.deepEqual(decided.makeJobs, []);
+  assert.equal(decided.task.nextRunAtMs, NOW_MS + 30_000);
+});
+
+test("resume of an active task changes nothing, of a completed one is refused", () => {
+  assert.deepEqual(decideResume(lock(), CONTEXT), { kind: "unchanged" });
+  assert.deepEqual(decideResume(lock({ status: "completed" }), CONTEXT), {
+    kind: "refuse",
+    refusal: { kind: "completed" },
+  });
+});
+
+test("resume completes an `at` that passed while paused", () => {
+  const atMs = NOW_MS - 60_000;
+  const schedule: Schedule = { type: "at", at: new Date(atMs).toISOString() };
+  const locked = lock({ schedule, status: "paused", nextRunAtMs: atMs });
+  const decided = written(decideResume(locked, CONTEXT));
+  assert.equal(decided.task.status, "completed");
+  assert.equal(decided.task.nextRunAtMs, null);
+  assert.deepEqual(decided.makeJobs[0]?.covers, { count: 1, fromMs: atMs, toMs: atMs });
+});
+
+test("resume sets a stopped schedule going, or says again why it cannot go on", () => {
+  const stopped = lock({ error: "zone gone", nextRunAtMs: null });
+  const going = written(decideResume(stopped, CONTEXT));
+  assert.equal(going.task.error, null);
+  assert.equal(going.task.nextRunAtMs, NOW_MS + 30_000);
+  assert.deepEqual(going.jobsEffect, { kind: "keep" });
+  const schedule: Schedule = { type: "cron", expression: "0 9 * * *", timezone: "Mars/Base" };
+  const still = written(
+    decideResume(lock({ schedule, status: "paused", nextRunAtMs: NOW_MS - 1_000 }), CONTEXT),
+  );
+  assert.equal(still.task.status, "active");
+  assert.equal(still.task.nextRunAtMs, null);
+  assert.match(still.task.error ?? "", /Mars\/Base/);
+  assert.deepEqual(still.makeJobs[0]?.covers, {
+    count: 1,
+    atLeast: true,
+    fromMs: NOW_MS - 1_000,
+    toMs: NOW_MS,
+  });
+});
+
+test("what passed is counted one by one up to a bound; periods are counted by arithmetic", () => {
+  const fromMs = Date.UTC(2026, 0, 1);
+  const cron: Schedule = { type: "cron", expression: "* * * * *", timezone: "UTC" };
+  const counted = (task: Partial<Task>) =>
+    written(decideResume(lock({ status: "paused", nextRunAtMs: fromMs, ...task }), CONTEXT))
+      .makeJobs[0]?.covers;
+  assert.deepEqual(counted({ schedule: cron }), {
+    count: COUNTED_RUNS_MAX,
+    atLeast: true,
+    fromMs,
+    toMs: NOW_MS,
+  });
+  assert.deepEqual(counted({ schedule: EVERY_MINUTE }), {
+    count: Math.floor((NOW_MS - fromMs) / 60_000) + 1,
+    fromMs,
+    toMs: NOW_MS - 30_000,
+  });
+  // The end of its window is not an occurrence any more.
+  assert.deepEqual(counted({ schedule: EVERY_MINUTE, endAtMs: fromMs + 120_000 }), {
+    count: 2,
+    fromMs,
+    toMs: fromMs + 60_000,
+  });
+});
+
+test("delete cancels the jobs and accounts for what was due and not made", () => {
+  const decided = written(decideDelete(lock({ nextRunAtMs: NOW_MS - 30_000 }), null, CONTEXT));
+  assert.equal(decided.task.status, "deleted");
+  assert.equal(decided.task.nextRunAtMs, null);
+  assert.deepEqual(decided.jobsEffect, { kind: "cancel", reason: REASON_DELETED });
+  assert.equal(decided.makeJobs[0]?.reason, REASON_MISSED);
+});
+
+test("delete of another version than asked for is refused", () => {
+  assert.equal(decideDelete(lock(), 5, CONTEXT).kind, "write");
+  assert.deepEqual(decideDelete(lock(), 4, CONTEXT), {
+    kind: "refuse",
+    refusal: { kind: "version-mismatch", version: 5 },
+  });
+});
