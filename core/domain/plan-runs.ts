@@ -18,7 +18,7 @@ export interface PlanBounds {
   readonly nowMs: number;
   /** Occurrences up to here are made. */
   readonly horizonMs: number;
-  /** Rows of missed runs, made or skipped, at least 1. */
+  /** Rows of missed runs, made or skipped, at least 1. The one of catch-up `latest` may come on top. */
   readonly missedRowsMax: number;
   /** Rows of runs that are not missed. */
   readonly dueRowsMax: number;
@@ -56,9 +56,8 @@ export function planRuns(task: DueTask, bounds: PlanBounds): RunPlan {
     if (!missed) {
       due.push(makeScheduledJob(task, "schedule", atMs, bounds.nowMs));
     } else if (isCaughtUp(task, nextMs, missedBeforeMs)) {
-      // The latest missed run follows the skipped ones, which take a row at least.
-      const rows = caughtUp.length + Math.min(skipped.length, 1);
-      if (rows >= bounds.missedRowsMax) break;
+      // The latest is never cut: by the next tick another run of a fast schedule would be the latest, and so for ever.
+      if (task.catchUp === "all" && caughtUp.length >= bounds.missedRowsMax) break;
       caughtUp.push(makeScheduledJob(task, "catch_up", atMs, bounds.nowMs));
     } else {
       skipped.push(atMs);
@@ -69,7 +68,7 @@ export function planRuns(task: DueTask, bounds: PlanBounds): RunPlan {
   }
   const skippedRows = makeSkippedRows(task, skipped, {
     ...bounds,
-    missedRowsMax: bounds.missedRowsMax - caughtUp.length,
+    missedRowsMax: Math.max(1, bounds.missedRowsMax - caughtUp.length),
   });
   return {
     jobs: [...skippedRows, ...caughtUp, ...due],

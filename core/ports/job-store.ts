@@ -147,7 +147,7 @@ export interface JobStore {
 
   /**
    * A task's jobs, newest first: ids below `before`, at most `limit`. A running job whose `runAt` has not passed counts as
-   * pending, in the filter too.
+   * pending in the filter; rows come as they are stored.
    */
   listByTask(
     tenantId: TenantId,

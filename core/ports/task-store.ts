@@ -60,6 +60,7 @@ export interface TaskAdvance {
   readonly taskId: TaskId;
   /** Null: completed, or stopped by `error`. */
   readonly nextRunAtMs: number | null;
+  /** Null leaves it as it is. */
   readonly madeUntilMs: number | null;
   /** Set when the schedule cannot go on; the task stays active and no tick meets it again. */
   readonly error: string | null;
@@ -75,6 +76,7 @@ export interface MaterializeBounds {
   readonly horizonMs: number;
   readonly missedAfterMs: number;
   readonly missedTasksMax: number;
+  /** Missed ones included. */
   readonly tasksMax: number;
 }
 

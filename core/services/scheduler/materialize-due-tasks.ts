@@ -14,6 +14,7 @@ import {
   REASON_LENGTH_MAX,
 } from "#core/domain/limits.ts";
 import { makeSkippedJob } from "#core/domain/make-job.ts";
+import type { PlanBounds } from "#core/domain/plan-runs.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";
 import { ScheduleError } from "#core/domain/schedule.ts";
 import type { DueTask } from "#core/domain/task.ts";
@@ -78,28 +79,30 @@ class TickPlan {
     if (this.#missedRowsLeft < 1 || this.#stepsLeft < 1) return false;
     const missedRowsMax = Math.ceil(this.#missedRowsLeft / tasksLeft);
     const stepsMax = Math.ceil(this.#stepsLeft / tasksLeft);
-    this.#plan(task, missedRowsMax, stepsMax);
+    // What it has that is due by now counts as part of the share: a storm that ends all at once would take the tick whole. At
+    // least one such run is made, or a fast schedule that is planned once a second would stay behind for ever.
+    const before = this.jobs.length;
+    this.#plan(task, { missedRowsMax, dueRowsMax: missedRowsMax, stepsMax });
+    this.#missedRowsLeft -= this.jobs.length - before;
     return true;
   }
 
   planDue(task: DueTask): boolean {
-    if (this.jobs.length >= MATERIALIZE_JOBS_MAX) return false;
+    const dueRowsMax = MATERIALIZE_JOBS_MAX - this.jobs.length;
+    if (dueRowsMax < 1) return false;
     // What is due is not missed: it needs no room for that, and each run made is one step.
-    this.#plan(task, 1, MATERIALIZE_JOBS_MAX);
+    this.#plan(task, { missedRowsMax: 1, dueRowsMax, stepsMax: MATERIALIZE_JOBS_MAX });
     return true;
   }
 
-  #plan(task: DueTask, missedRowsMax: number, stepsMax: number): void {
+  #plan(task: DueTask, room: Pick<PlanBounds, "missedRowsMax" | "dueRowsMax" | "stepsMax">): void {
     try {
       const plan = planRuns(task, {
         nowMs: this.#nowMs,
         horizonMs: this.#nowMs + HORIZON_MS,
-        missedRowsMax,
-        dueRowsMax: MATERIALIZE_JOBS_MAX - this.jobs.length,
-        stepsMax,
         retention: this.#retention,
+        ...room,
       });
-      this.#missedRowsLeft -= plan.missedRows;
       this.#stepsLeft -= plan.steps;
       this.jobs.push(...plan.jobs);
       this.advances.push({
