@@ -10,7 +10,7 @@ export function readJson(event: ApiEvent): unknown {
   if (text === "") return undefined;
   refuseOtherTypes(headerOf(event, "content-type"));
   const parsed = parse(text);
-  if (parsed === null) throw new HttpProblem(400, "the body is not JSON");
+  if (parsed === null) throw new HttpProblem(400, "the body is not JSON, or nested too deeply");
   if (parsed.hasPrototype) throw new HttpProblem(400, "the body has a field called __proto__");
   return parsed.value;
 }
