@@ -93,3 +93,16 @@ export async function openTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> 
     },
   };
 }
+
+if (import.meta.main) {
+  const target = new URL(`tcp://${process.env.PROXY_TARGET}`);
+  const proxy = await openTcpProxy({
+    targetHost: target.hostname,
+    targetPort: Number(target.port),
+    roundTripMs: Number(process.env.PROXY_ROUND_TRIP_MS ?? 0),
+    readsStatements: false,
+  });
+  console.log(`proxy on 127.0.0.1:${proxy.port}`);
+  // Whoever started it is gone when its standard input ends.
+  process.stdin.once("end", () => process.exit(0)).resume();
+}
