@@ -28,12 +28,20 @@ export function integer(value: number): string {
   return String(value);
 }
 
-/** A typed DATETIME(3) literal: groups need a type, and `T…Z` would fail the whole group. */
+const INSTANTS_KEPT = 1_000;
+const instants = new Map<number, string>();
+
+/** A typed DATETIME(3) literal: groups need a type, and `T…Z` would fail the whole group. A batch repeats few instants often. */
 export function instant(ms: number | null): string {
   if (ms === null) return "NULL";
+  const kept = instants.get(ms);
+  if (kept !== undefined) return kept;
   const iso = new Date(ms).toISOString();
   assert(iso.length === 24, "an instant is between the years 0 and 9999");
-  return `TIMESTAMP'${iso.slice(0, 10)} ${iso.slice(11, 23)}'`;
+  const literal = `TIMESTAMP'${iso.slice(0, 10)} ${iso.slice(11, 23)}'`;
+  if (instants.size >= INSTANTS_KEPT) instants.clear();
+  instants.set(ms, literal);
+  return literal;
 }
 
 /** An INTERVAL of `ms`, to be added to an instant. */
@@ -47,6 +55,19 @@ export function taskId(id: TaskId): string {
 
 export function jobId(id: JobId): string {
   return bytes(jobIdToBytes(id));
+}
+
+/** A job's primary key: its partition, and its id as a literal. */
+export function jobKey(id: JobId): { readonly part: number; readonly id: string } {
+  const key = jobIdToBytes(id);
+  // Bytes 6 to 21 are the task's id, whose 12 rand_a bits are the partition.
+  return { part: (((key[12] ?? 0) & 0x0f) << 8) | (key[13] ?? 0), id: bytes(key) };
+}
+
+/** A task's primary key: its partition, and its id as a literal. */
+export function taskKey(id: TaskId): { readonly part: number; readonly id: string } {
+  const key = taskIdToBytes(id);
+  return { part: (((key[6] ?? 0) & 0x0f) << 8) | (key[7] ?? 0), id: bytes(key) };
 }
 
 export function workerId(id: WorkerId): string {

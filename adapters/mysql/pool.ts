@@ -65,6 +65,8 @@ export function openPool({ mysqlUrl, database, size, logger }: PoolOptions): Poo
     timezone: "Z",
     dateStrings: true,
     charset: "utf8mb4_bin",
+    // Statements come with their values written: the driver would else search each of them for placeholders.
+    queryFormat: (sql: string) => sql,
     // With FOUND_ROWS an upsert that changes nothing would count as a row.
     flags: ["-FOUND_ROWS"],
   });

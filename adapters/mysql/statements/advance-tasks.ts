@@ -1,6 +1,5 @@
-import { partitionOfTask } from "#core/domain/ids.ts";
 import type { TaskAdvance } from "#core/ports/task-store.ts";
-import { instant, taskId, text } from "../literals.ts";
+import { instant, taskKey, text } from "../literals.ts";
 
 /** An advance with the next run that the tick read: the guard. */
 export interface GuardedAdvance extends TaskAdvance {
@@ -16,11 +15,11 @@ export interface GuardedAdvance extends TaskAdvance {
  * Result: the number of tasks moved; fewer than sent means that a row changed under the tick's lock, which cannot be.
  */
 export function advanceTasksSql(advances: readonly GuardedAdvance[]): string {
-  const keyed = advances.map((advance) => ({ advance, part: partitionOfTask(advance.taskId) }));
-  keyed.sort((a, b) => a.part - b.part || (a.advance.taskId < b.advance.taskId ? -1 : 1));
+  const keyed = advances.map((advance) => ({ advance, key: taskKey(advance.taskId) }));
+  keyed.sort((a, b) => a.key.part - b.key.part || (a.key.id < b.key.id ? -1 : 1));
   const rows = keyed.map(
-    ({ advance, part }) =>
-      `ROW(${part},${taskId(advance.taskId)},${instant(advance.wasNextRunAtMs)},${instant(advance.nextRunAtMs)},${instant(advance.madeUntilMs)},${text(advance.error)})`,
+    ({ advance, key }) =>
+      `ROW(${key.part},${key.id},${instant(advance.wasNextRunAtMs)},${instant(advance.nextRunAtMs)},${instant(advance.madeUntilMs)},${text(advance.error)})`,
   );
   return `UPDATE (VALUES ${rows.join(",")}) AS r (part, id, was, next_run_at, made_until, error) STRAIGHT_JOIN tasks FORCE INDEX (PRIMARY) ON tasks.part = r.part AND tasks.id = r.id SET tasks.next_run_at = r.next_run_at, tasks.made_until = COALESCE(r.made_until, tasks.made_until), tasks.error = r.error, tasks.status = IF(r.next_run_at IS NULL AND r.error IS NULL, 'completed', 'active') WHERE tasks.next_run_at = r.was`;
 }

@@ -1,6 +1,6 @@
 /** What all group statements over jobs share: rows in key order, and the join that they drive. */
-import { type JobId, partitionOfJob } from "#core/domain/ids.ts";
-import { jobId } from "../literals.ts";
+import type { JobId } from "#core/domain/ids.ts";
+import { jobKey } from "../literals.ts";
 
 /** Joins `jobs` to a group whose first columns are (part, id), walking the group. */
 export const JOBS_OF_GROUP =
@@ -11,12 +11,12 @@ export function groupRows<Item extends { readonly id: JobId }>(
   items: readonly Item[],
   rest: (item: Item) => string,
 ): string {
-  const keyed = items.map((item) => ({ item, part: partitionOfJob(item.id) }));
-  keyed.sort((a, b) => a.part - b.part || (a.item.id < b.item.id ? -1 : 1));
+  const keyed = items.map((item) => ({ item, key: jobKey(item.id) }));
+  keyed.sort((a, b) => a.key.part - b.key.part || (a.key.id < b.key.id ? -1 : 1));
   return keyed
-    .map(({ item, part }) => {
+    .map(({ item, key }) => {
       const more = rest(item);
-      return `ROW(${part},${jobId(item.id)}${more === "" ? "" : `,${more}`})`;
+      return more === "" ? `ROW(${key.part},${key.id})` : `ROW(${key.part},${key.id},${more})`;
     })
     .join(",");
 }
