@@ -28,9 +28,9 @@ async function loadHandlers(): Promise<Handlers> {
   return { "tasks-api": tasks.handler, "jobs-api": jobs.handler };
 }
 
-function fail(message: string): never {
+function fail(code: number, message: string): never {
   console.error(`gateway: ${message}`);
-  process.exit(1);
+  process.exit(code);
 }
 
 async function main(): Promise<void> {
@@ -53,8 +53,9 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  if (error instanceof ConfigurationInvalid) fail(error.message);
+  // As the workers do: 2 says that trying again cannot help.
+  if (error instanceof ConfigurationInvalid) fail(2, error.message);
   if ((error as NodeJS.ErrnoException).code === "EADDRINUSE")
-    fail("the port is taken: set API_PORT to another one, or stop what listens there");
+    fail(1, "the port is taken: set API_PORT to another one, or stop what listens there");
   throw error;
 }

@@ -13,6 +13,7 @@ import type { Shards } from "#core/ports/shards.ts";
 
 export interface ApiEnv {
   readonly MYSQL_URL: string;
+  readonly DATABASE_PREFIX: string;
   readonly LOG_LEVEL: Parameters<typeof openLogger>[0]["level"];
   readonly ARCHIVE_SUCCEEDED_AFTER_SECONDS: number;
   readonly ARCHIVE_ENDED_AFTER_SECONDS: number;
@@ -30,9 +31,10 @@ export interface Connected {
 /** Opens pools, which connect when they are first used: a database that is away fails requests, not the start. */
 export function connect(service: string, env: ApiEnv): Connected {
   const logger = openLogger({ service, level: env.LOG_LEVEL });
+  const mysql = { mysqlUrl: env.MYSQL_URL, databasePrefix: env.DATABASE_PREFIX, logger };
   return {
-    control: openControlStore({ mysqlUrl: env.MYSQL_URL, logger }),
-    shards: openShards({ mysqlUrl: env.MYSQL_URL, logger }),
+    control: openControlStore(mysql),
+    shards: openShards(mysql),
     clock: systemClock,
     random: systemRandom,
     logger,

@@ -15,7 +15,7 @@ import type { Route } from "./routes.ts";
 export type ApiMiddleware = MiddlewareObj<ApiEvent, ApiResult>;
 
 /** A request that finds no answer in this time is answered 503. */
-export const REQUEST_DEADLINE_MS = 10_000;
+const REQUEST_DEADLINE_MS = 10_000;
 const RETRY_AFTER_SECONDS = "2";
 const API_KEY_LENGTH_MAX = 200;
 

@@ -1,6 +1,8 @@
 /** Environment of the jobs API: pure data, read here and by infra. */
 export const jobsApiEnv = {
   MYSQL_URL: { kind: "url", protocols: ["mysql:"] },
+  /** First part of every database's name, so that several systems can share a server. */
+  DATABASE_PREFIX: { kind: "text", default: "scheduler_" },
   LOG_LEVEL: {
     kind: "choice",
     choices: ["debug", "info", "warn", "error", "silent"],

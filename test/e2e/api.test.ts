@@ -6,11 +6,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { createConnection } from "mysql2/promise";
 import { controlDatabase } from "#adapters/mysql/database-names.ts";
-import { migrate } from "#migrations/migrate.ts";
 import { type ApiAnswer, type ApiClient, openClient } from "#test/support/api-client.ts";
 import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startProcess } from "#test/support/worker-process.ts";
-import { testMysqlUrl } from "../integration/databases.ts";
+import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const UP_MS = 20_000;
 /** Far ahead, so that no occurrence passes while a test looks at the next one. */
@@ -24,22 +23,23 @@ const acmeKey = `acme-${run}`;
 const otherKey = `other-${run}`;
 const readerKey = `reader-${run}`;
 
+let databases: TestDatabases;
 let proxy: TcpProxy;
 let gateway: OwnProcess;
 let url: string;
 let acme: ApiClient;
 
 before(async () => {
-  const mysqlUrl = testMysqlUrl();
-  await migrate({ mysqlUrl });
-  await addKeys(mysqlUrl);
-  const target = new URL(mysqlUrl);
+  databases = await makeTestDatabases();
+  await addKeys(databases);
+  const target = new URL(databases.mysqlUrl);
   const targetPort = Number(target.port || 3306);
   proxy = await openTcpProxy({ targetHost: target.hostname, targetPort, readsStatements: false });
   target.hostname = "127.0.0.1";
   target.port = String(proxy.port);
   gateway = startProcess("local/gateway.ts", {
     MYSQL_URL: target.href,
+    DATABASE_PREFIX: databases.databasePrefix,
     API_PORT: "0",
     LOG_LEVEL: "silent",
   });
@@ -52,11 +52,13 @@ after(async () => {
   const end = await gateway.ended(15_000);
   await gateway[Symbol.asyncDispose]();
   await proxy.close();
+  await databases.drop();
   assert.deepEqual(end, { code: 0, signal: null });
 });
 
-async function addKeys(mysqlUrl: string): Promise<void> {
-  const connection = await createConnection({ uri: mysqlUrl, database: controlDatabase() });
+async function addKeys({ mysqlUrl, databasePrefix }: TestDatabases): Promise<void> {
+  const database = controlDatabase(databasePrefix);
+  const connection = await createConnection({ uri: mysqlUrl, database });
   const all = ["read", "write", "admin"];
   for (const [key, tenant, scopes] of [
     [acmeKey, `acme-${run}`, all],
@@ -315,19 +317,20 @@ test("configuration that cannot be run with is refused at start, in one line", a
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const port = String((taken.address() as AddressInfo).port);
-  const MYSQL_URL = testMysqlUrl();
-  for (const [env, expected] of [
+  const MYSQL_URL = databases.mysqlUrl;
+  for (const [env, expected, code = 2] of [
     [{}, /MYSQL_URL is not set/],
     [{ MYSQL_URL: "http://x" }, /MYSQL_URL must be/],
+    [{ MYSQL_URL, DATABASE_PREFIX: "x`y" }, /DATABASE_PREFIX/],
     [{ MYSQL_URL, API_PORT: "http" }, /API_PORT must be a whole number/],
     [{ MYSQL_URL, API_PROT: "1" }, /API_PROT is not known/],
     [{ MYSQL_URL, ARCHIVE_AFTER: "1" }, /ARCHIVE_AFTER is not known/],
     [{ MYSQL_URL, LOG_LEVEL: "loud" }, /LOG_LEVEL must be one of/],
-    [{ MYSQL_URL, API_PORT: port }, /port is taken/],
+    [{ MYSQL_URL, API_PORT: port }, /port is taken/, 1],
   ] as const) {
     await using refused = startProcess("local/gateway.ts", env);
     const end = await refused.ended(UP_MS);
-    assert.equal(end.code, 1);
+    assert.equal(end.code, code);
     assert.equal(refused.lines.length, 1, refused.lines.join("\n"));
     assert.match(refused.lines[0] ?? "", expected);
   }

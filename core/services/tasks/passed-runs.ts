@@ -46,7 +46,7 @@ function reasonOf(task: Task): string {
 }
 
 /** Counts the occurrences from `fromMs`, which is one, to `toMs`. A schedule that throws counts as far as it came. */
-export function countRuns(task: DueTask, fromMs: number, toMs: number): Covers {
+function countRuns(task: DueTask, fromMs: number, toMs: number): Covers {
   assert(fromMs <= toMs, "runs are counted forwards");
   if (task.schedule.type === "every") return countPeriods(task, fromMs, toMs);
   let count = 1;
