@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as limits from "./limits.ts";
+import { LANES, PRIORITIES, QUEUES } from "./queue.ts";
+
+test("every bound is a positive whole number", () => {
+  for (const [name, value] of Object.entries(limits)) {
+    assert(Number.isSafeInteger(value) && value > 0, `${name} is ${value}`);
+  }
+});
+
+test("bounds that other parts of the system give", () => {
+  // The lease of DESIGN 6.3 and the stop timeout of Fargate.
+  assert.equal(limits.WORKER_LEASE_MS, 6_000);
+  assert(limits.DRAIN_TOTAL_MS < 120_000);
+  // A paused or deleted task's calls stop within 3 s: an executor polls that often, and learns of it in its next poll.
+  assert(limits.POLL_PERIOD_MS_MAX <= 2_000);
+  // setTimeout fires at once beyond 2^31 - 1 ms: nothing that a timer is set for may be longer.
+  for (const ms of [limits.TIMEOUT_MS_MAX, limits.DRAIN_TOTAL_MS, limits.WORKER_LEASE_MS]) {
+    assert(ms < 2 ** 31);
+  }
+  assert.equal(limits.PARTITIONS, 2 ** 12, "a task's id has 12 bits for it");
+  assert.equal(QUEUES, PRIORITIES.length * LANES);
+  assert(QUEUES <= 256, "a queue fits one byte");
+});
+
+test("a job's records fit its row: attempts and losses with the largest bodies kept", () => {
+  const bytes = limits.ATTEMPT_RECORDS_MAX * (limits.FAILURE_BODY_BYTES_KEPT * 6 + 300);
+  assert(bytes < 1_000_000, `${bytes} bytes is more than a row of history may have`);
+});

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { RETRY_DELAY_MS_MAX } from "./limits.ts";
+import type { CallEnd, RetryPolicy } from "./retry-policy.ts";
+import { judge, parseRetryAfter, RETRY_DEFAULT, retryDelayMs } from "./retry-policy.ts";
+
+/** `unit` of 0.5 is the middle of the jitter: none. */
+const MIDDLE = 0.5;
+const NOW_MS = Date.UTC(2026, 5, 1, 9, 0, 0);
+
+function answered(statusCode: number, retryAfterMs: number | null = null): CallEnd {
+  return { kind: "answered", statusCode, retryAfterMs };
+}
+
+describe("judge", () => {
+  test("2xx is a success, 410 ends the job, everything else is a failure", () => {
+    for (const code of [200, 201, 202, 204, 206, 299]) {
+      assert.deepEqual(judge(answered(code)), { kind: "success" });
+    }
+    assert.equal(judge(answered(410)).kind, "final");
+    for (const code of [
+      100, 199, 300, 302, 304, 400, 401, 404, 408, 409, 425, 429, 500, 503, 599,
+    ]) {
+      assert.deepEqual(judge(answered(code)), { kind: "failure", retryAfterMs: null }, `${code}`);
+    }
+    assert.deepEqual(judge(answered(429, 5_000)), { kind: "failure", retryAfterMs: 5_000 });
+    for (const error of ["timeout", "dns", "tls"]) {
+      assert.deepEqual(judge({ kind: "failed", error }), { kind: "failure", retryAfterMs: null });
+    }
+  });
+});
+
+describe("delays", () => {
+  test("the default: 10 s, 30 s, 90 s, 270 s, up to 6 h", () => {
+    const delays = [1, 2, 3, 4, 8, 19].map((n) => retryDelayMs(RETRY_DEFAULT, n, MIDDLE, null));
+    assert.deepEqual(delays, [10_000, 30_000, 90_000, 270_000, 21_600_000, 21_600_000]);
+  });
+
+  test("jitter varies by its share, both ways, and never beyond the maximum", () => {
+    assert.equal(retryDelayMs(RETRY_DEFAULT, 1, 0, null), 8_000);
+    assert.equal(retryDelayMs(RETRY_DEFAULT, 1, 0.999_999, null), 12_000);
+    assert.equal(retryDelayMs(RETRY_DEFAULT, 12, 0.999_999, null), 21_600_000);
+    assert.equal(retryDelayMs(RETRY_DEFAULT, 12, 0, null), 17_280_000);
+    assert.equal(retryDelayMs({ ...RETRY_DEFAULT, jitter: 0 }, 1, 0, null), 10_000);
+  });
+
+  test("Retry-After only lengthens, up to the policy's maximum", () => {
+    const delay = (asked: number) => retryDelayMs(RETRY_DEFAULT, 1, MIDDLE, asked);
+    assert.equal(delay(60_000), 60_000);
+    assert.equal(delay(1_000), 10_000);
+    assert.equal(delay(-5), 10_000);
+    assert.equal(delay(10 ** 15), 21_600_000);
+    assert.equal(delay(Number.POSITIVE_INFINITY), 21_600_000);
+  });
+
+  test("any policy, any failure: a whole number from 0 to both maxima, growing without jitter", () => {
+    const policy: fc.Arbitrary<RetryPolicy> = fc.record({
+      maxAttempts: fc.integer({ min: 1, max: 20 }),
+      initialDelaySeconds: fc.double({ min: 0, max: 1e9, noNaN: true }),
+      factor: fc.double({ min: 1, max: 1e9, noNaN: true }),
+      maxDelaySeconds: fc.double({ min: 0, max: 1e12, noNaN: true }),
+      jitter: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
+    const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    const asked = fc.option(fc.double({ noNaN: true }));
+    const failures = fc.oneof(
+      fc.integer({ min: 1, max: 30 }),
+      fc.integer({ min: 1, max: 2 ** 31 }),
+    );
+    fc.assert(
+      fc.property(policy, failures, unit, asked, (given, n, at, retryAfterMs) => {
+        const delay = retryDelayMs(given, n, at, retryAfterMs);
+        assert(Number.isSafeInteger(delay) && delay >= 0, `${delay}`);
+        assert(delay <= Math.min(Math.ceil(given.maxDelaySeconds * 1_000), RETRY_DELAY_MS_MAX));
+        const steady = { ...given, jitter: 0 };
+        const next = retryDelayMs(steady, n + 1, at, null);
+        assert(retryDelayMs(steady, n, at, null) <= next);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("wrong arguments are our own mistakes", () => {
+    assert.throws(() => retryDelayMs(RETRY_DEFAULT, 0, 0, null), /indicates a bug/);
+    for (const unit of [-0.1, 1, Number.NaN]) {
+      assert.throws(() => retryDelayMs(RETRY_DEFAULT, 1, unit, null), /indicates a bug/);
+    }
+  });
+});
+
+describe("Retry-After", () => {
+  test("seconds and HTTP dates are read", () => {
+    assert.equal(parseRetryAfter("120", NOW_MS), 120_000);
+    assert.equal(parseRetryAfter(" 0 ", NOW_MS), 0);
+    assert.equal(parseRetryAfter("Mon, 01 Jun 2026 09:00:30 GMT", NOW_MS), 30_000);
+  });
+
+  test("what makes no sense is ignored", () => {
+    const values = [
+      ...["", "-5", "1.5", "1e3", "NaN", "Infinity", "0x10", "9999999999", "+5", "5 s", "soon"],
+      ...["2026-06-01T09:00:30Z", "Mon, 01 Jun 2026 08:59:59 GMT", "Mon, 99 Jun 2026 09:00:30 GMT"],
+      ...["Mon, 01 Jun 2026 09:00:30 CET", "Mon, 01 Foo 2026 09:00:30 GMT"],
+    ];
+    for (const value of values) assert.equal(parseRetryAfter(value, NOW_MS), null, value);
+  });
+});
