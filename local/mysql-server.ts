@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { composeArgs, dockerAnswers } from "./docker-compose.ts";
 import { parseMysqlUrl, waitUntilMysqlAnswers } from "./mysql-answers.ts";
 import { runCommand } from "./run-command.ts";
 import { SetupError } from "./setup-error.ts";
@@ -28,9 +28,7 @@ export type MysqlOptions = {
 export const MYSQL_PORT_DEFAULT = 3307;
 const ROOM = import.meta.dirname;
 const SCRIPT = join(ROOM, "native", "mysql.sh");
-const COMPOSE_FILE = resolve(ROOM, "..", "docker-compose.yml");
 const ANSWER_DEADLINE_MS = 60_000;
-const DOCKER_INFO_MS = 5_000;
 const FETCH_MS = 10 * 60_000;
 const START_MS = 4 * 60_000;
 const STOP_MS = 3 * 60_000;
@@ -76,25 +74,6 @@ export async function stopMysql(
       : await runCommand(SCRIPT, ["stop", resolve(dir)], { timeoutMs: STOP_MS, env });
   if (result.code !== 0)
     throw new SetupError(`MySQL in ${dir} did not stop: ${lastLine(result.stderr)}`);
-}
-
-async function dockerAnswers(env: NodeJS.ProcessEnv): Promise<boolean> {
-  const result = await runCommand("docker", ["info", "--format", "{{.ServerVersion}}"], {
-    timeoutMs: DOCKER_INFO_MS,
-    env,
-  });
-  // Some clients exit 0 without an engine: the version is what tells.
-  if (result.code !== 0 || !/^\d/.test(result.stdout)) return false;
-  return (
-    (await runCommand("docker", ["compose", "version"], { timeoutMs: DOCKER_INFO_MS, env }))
-      .code === 0
-  );
-}
-
-/** One Compose project per data folder, so that two copies run side by side. */
-function composeArgs(dir: string): string[] {
-  const project = `at-and-cron-${createHash("sha256").update(resolve(dir)).digest("hex").slice(0, 8)}`;
-  return ["compose", "--project-name", project, "--file", COMPOSE_FILE];
 }
 
 async function startInDocker(opts: MysqlOptions, env: NodeJS.ProcessEnv): Promise<MysqlServer> {
@@ -145,7 +124,9 @@ async function script(
   timeoutMs: number,
 ): Promise<string> {
   const { onProgress, signal } = opts;
-  const result = await runCommand(SCRIPT, args, { timeoutMs, env, onLine: onProgress, signal });
+  // Why it failed is in the error: said once.
+  const onLine = (line: string) => line.startsWith("mysql.sh: ") || onProgress?.(line);
+  const result = await runCommand(SCRIPT, args, { timeoutMs, env, onLine, signal });
   signal?.throwIfAborted();
   if (result.code === 0) return result.stdout;
   throw new SetupError(lastLine(result.stderr) || `${SCRIPT} ${args[0]} did not end in time`);

@@ -26,37 +26,31 @@ export async function startDetached(
   if (earlier && isAlive(earlier.supervisor)) throw new SetupError(alreadyRunning(settings));
   const logDir = join(settings.localDir, "log");
   mkdirSync(logDir, { recursive: true });
-  const log = openSync(join(logDir, "supervisor.log"), "w+");
+  using said = new Followed(join(logDir, "supervisor.log"), process.stdout);
+  using refused = new Followed(join(logDir, "supervisor.err"), process.stderr);
   const { stop } = listenForStop();
   const child = spawn(process.execPath, [script, "--quiet"], {
     detached: true,
-    stdio: ["ignore", log, log],
+    stdio: ["ignore", said.file, refused.file],
   });
   const ended = new Promise<Ended>((resolve) => {
     child.once("exit", (code, name) => resolve({ code, name }));
   });
   stop.addEventListener("abort", () => child.kill("SIGTERM"));
   const endsAt = performance.now() + READY_DEADLINE_MS;
-  let shown = 0;
-  try {
-    for (;;) {
-      const over = await Promise.race([ended, pause(POLL_MS)]);
-      // Its last words are why it did not come up.
-      shown = showNew(log, shown, over ? process.stderr : process.stdout);
-      if (over?.name) throw new SetupError(`the supervisor was killed by ${over.name}`);
-      if (over) {
-        process.exitCode = over.code ?? 1;
-        return;
-      }
-      if (isReady(settings, child.pid) && !stop.aborted) break;
-      if (performance.now() > endsAt) {
-        throw new SetupError(
-          "no call has arrived: 'npm run status' tells more, 'npm stop' ends it",
-        );
-      }
+  for (;;) {
+    const over = await Promise.race([ended, pause(POLL_MS)]);
+    said.showNew();
+    refused.showNew();
+    if (over?.name) throw new SetupError(`the supervisor was killed by ${over.name}`);
+    if (over) {
+      process.exitCode = over.code ?? 1;
+      return;
     }
-  } finally {
-    closeSync(log);
+    if (isReady(settings, child.pid) && !stop.aborted) break;
+    if (performance.now() > endsAt) {
+      throw new SetupError("no call has arrived: 'npm run status' tells more, 'npm stop' ends it");
+    }
   }
   say("all of it stays up: 'npm run status' tells how it is, 'npm stop' ends it");
 }
@@ -70,10 +64,25 @@ function pause(ms: number): Promise<null> {
   return new Promise((resolve) => setTimeout(resolve, ms, null));
 }
 
-/** Copies what the log has from `from` on to the terminal; returns its end. */
-function showNew(log: number, from: number, terminal: NodeJS.WriteStream): number {
-  const bytes = Buffer.alloc(Math.max(0, fstatSync(log).size - from));
-  const read = readSync(log, bytes, 0, bytes.length, from);
-  terminal.write(bytes.subarray(0, read));
-  return from + read;
+/** A file that the supervisor writes and its starter shows. */
+class Followed implements Disposable {
+  readonly file: number;
+  readonly #terminal: NodeJS.WriteStream;
+  #shown = 0;
+
+  constructor(path: string, terminal: NodeJS.WriteStream) {
+    this.file = openSync(path, "w+");
+    this.#terminal = terminal;
+  }
+
+  showNew(): void {
+    const bytes = Buffer.alloc(Math.max(0, fstatSync(this.file).size - this.#shown));
+    const read = readSync(this.file, bytes, 0, bytes.length, this.#shown);
+    this.#shown += read;
+    this.#terminal.write(bytes.subarray(0, read));
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.file);
+  }
 }

@@ -266,13 +266,14 @@ async function isHealthy(apiUrl: string, stop: AbortSignal): Promise<boolean> {
 }
 
 async function showCalls(stack: Stack, deps: SupervisorDeps, state: RunState): Promise<void> {
+  const startedAtMs = Date.now();
   const late = setTimeout(
     () => deps.say(`no call has arrived yet: the logs in ${stack.logDir} may say why`),
     FIRST_CALL_WORD_MS,
   );
   await watchCalls(stack.echoUrl, deps.stop, (call) => {
     clearTimeout(late);
-    deps.say(describeCall(call));
+    deps.say(describeCall(call, startedAtMs));
     state.setReady();
     return !deps.quiet;
   });

