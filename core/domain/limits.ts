@@ -78,6 +78,17 @@ export const DRAIN_TOTAL_MS = 110_000;
 export const ARCHIVE_SUCCEEDED_AFTER_MS = 3_600_000;
 export const ARCHIVE_ENDED_AFTER_MS = 14 * 86_400_000;
 
+// History.
+/** A longer body is kept as its hash and size. */
+export const HISTORY_BODY_BYTES_MAX = 256;
+/** How many calendar months back a task's history is looked for, this month included. */
+export const HISTORY_MONTHS_MAX = 14;
+/** Rows that one call reads for a filter to pass over before it answers with what it has. */
+export const HISTORY_SCAN_ROWS_MAX = 2_000;
+export const HISTORY_WRITES_AT_ONCE = 64;
+/** The database refuses larger rows. */
+export const HISTORY_ROW_BYTES_MAX = 1_000_000;
+
 assert(
   START_WINDOW_MS < WORKER_LEASE_MS,
   "a worker stops starting calls before others may take its jobs",
@@ -100,3 +111,17 @@ assert(
 );
 assert(RESULTS_GROUP_MAX <= RESULTS_WAITING_MAX, "a group fits what may wait");
 assert(CLAIM_JOBS_MAX <= HELD_JOBS_MAX, "a claim fits into memory");
+// One character of JSON takes at most six bytes (\u0000); what is kept beside bodies and headers is small.
+assert(
+  6 *
+    (ATTEMPT_RECORDS_MAX * (FAILURE_BODY_BYTES_KEPT + 200) +
+      2 * (HEADER_BYTES_MAX + HISTORY_BODY_BYTES_MAX) +
+      URL_BYTES_MAX +
+      4 * KIB) <
+    HISTORY_ROW_BYTES_MAX,
+  "the largest job fits into one row of history",
+);
+assert(
+  PAGE_LIMIT_MAX < HISTORY_SCAN_ROWS_MAX,
+  "a page without a filter is never cut by the scan's bound",
+);

@@ -1,0 +1,138 @@
+/** History in Cassandra or Amazon Keyspaces, table jobs_by_task (migrations/cassandra). */
+import type { Client, types } from "cassandra-driver";
+import { assert } from "#core/domain/assert.ts";
+import type { HistoryEntry } from "#core/domain/history.ts";
+import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
+import { HISTORY_WRITES_AT_ONCE } from "#core/domain/limits.ts";
+import type { HistoryPage, HistoryStore } from "#core/ports/history-store.ts";
+import type { TaskJobsFilter } from "#core/ports/job-store.ts";
+import { type CassandraConnection, executeWithin, makeClient, within } from "./client.ts";
+import { type ReadPage, readSteps } from "./list-by-task.ts";
+import { planSteps } from "./months.ts";
+import {
+  entryOfRow,
+  insertParams,
+  keyParams,
+  type Statements,
+  statementsFor,
+  stepParams,
+} from "./rows.ts";
+
+export interface HistoryOptions extends CassandraConnection {
+  readonly keyspace: string;
+  /** How long a read, or the write of one entry, may take altogether. */
+  readonly requestTimeoutMs?: number | undefined;
+  /** Rows that one `write` has under way at a time. */
+  readonly writesAtOnce?: number | undefined;
+  /** Epoch ms; nothing is looked for a day later than this. */
+  readonly nowMs?: (() => number) | undefined;
+}
+
+const REQUEST_TIMEOUT_MS = 1_800;
+const CLOSE_TIMEOUT_MS = 2_000;
+
+/**
+ * Opens the store without connecting: the first verb does, and every later one again for as long as Cassandra is away.
+ * Throws ConfigurationInvalid for malformed contact points.
+ */
+export function openHistory(options: HistoryOptions): HistoryStore {
+  const { requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
+  return new CassandraHistory(options, makeClient(options, requestTimeoutMs), requestTimeoutMs);
+}
+
+class CassandraHistory implements HistoryStore {
+  readonly #client: Client;
+  readonly #statements: Statements;
+  readonly #requestTimeoutMs: number;
+  readonly #writesAtOnce: number;
+  readonly #nowMs: () => number;
+
+  constructor(options: HistoryOptions, client: Client, requestTimeoutMs: number) {
+    this.#client = client;
+    this.#statements = statementsFor(options.keyspace);
+    this.#requestTimeoutMs = requestTimeoutMs;
+    this.#writesAtOnce = options.writesAtOnce ?? HISTORY_WRITES_AT_ONCE;
+    this.#nowMs = options.nowMs ?? Date.now;
+  }
+
+  async write(entries: readonly HistoryEntry[]): Promise<void> {
+    let next = 0;
+    let failed = false;
+    const writeOnes = async () => {
+      for (;;) {
+        const entry = entries[next++];
+        if (entry === undefined || failed) return;
+        try {
+          await this.#write(entry);
+        } catch (error) {
+          failed = true;
+          throw error;
+        }
+      }
+    };
+    const writers = Array.from({ length: Math.min(this.#writesAtOnce, entries.length) }, writeOnes);
+    // Nothing is left under way when the caller hears of the first failure; each write has its own deadline.
+    const ended = await Promise.allSettled(writers);
+    const failure = ended.find((writer) => writer.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
+  }
+
+  async #write(entry: HistoryEntry): Promise<void> {
+    const params = insertParams(entry);
+    await executeWithin(this.#client, {
+      query: this.#statements.insert,
+      params,
+      deadlineAt: this.#deadlineAt(),
+    });
+  }
+
+  async find(tenantId: TenantId, jobId: JobId): Promise<HistoryEntry | null> {
+    const result = await executeWithin(this.#client, {
+      query: this.#statements.find,
+      params: keyParams(tenantId, jobId),
+      fetchSize: 1,
+      deadlineAt: this.#deadlineAt(),
+    });
+    const row: types.Row | undefined = result.rows[0];
+    return row === undefined ? null : entryOfRow(tenantId, row);
+  }
+
+  async listByTask(
+    tenantId: TenantId,
+    taskId: TaskId,
+    filter: TaskJobsFilter,
+    before: JobId | null,
+    limit: number,
+  ): Promise<HistoryPage> {
+    assert(limit > 0, "a page has room for a job");
+    const deadlineAt = this.#deadlineAt();
+    const readPage: ReadPage = async (step, fetchSize, pageState) => {
+      const { rows, pageState: nextPageState } = await executeWithin(this.#client, {
+        query: this.#statements[step.kind],
+        params: stepParams(tenantId, taskId, step),
+        fetchSize,
+        pageState,
+        deadlineAt,
+      });
+      return { rows, nextPageState: nextPageState ?? undefined };
+    };
+    const { rows, nextBefore } = await readSteps(readPage, {
+      taskId,
+      steps: planSteps(taskId, filter, before, this.#nowMs()),
+      statuses: filter.statuses,
+      limit,
+      // Half of the time may go into passing over rows; what was found by then is an answer.
+      pauseAt: deadlineAt - this.#requestTimeoutMs / 2,
+    });
+    return { entries: rows.map((row) => entryOfRow(tenantId, row)), nextBefore };
+  }
+
+  async close(): Promise<void> {
+    // A client that is just connecting may not hear us: its sockets then end by their own timeouts.
+    await within(this.#client.shutdown(), CLOSE_TIMEOUT_MS).catch(() => {});
+  }
+
+  #deadlineAt(): number {
+    return performance.now() + this.#requestTimeoutMs;
+  }
+}

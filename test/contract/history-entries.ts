@@ -1,0 +1,75 @@
+/** Finished jobs for the contract of the history port. */
+import { createHash, randomBytes } from "node:crypto";
+import { type HistoryEntry, historyEntryOf, type Sha256 } from "#core/domain/history.ts";
+import { makeJobId, makeTaskId, type TaskId, type TenantId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import type { HttpRequest } from "#core/domain/task.ts";
+
+export const sha256: Sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+
+export const REQUEST: HttpRequest = {
+  method: "POST",
+  url: "https://api.example.com/v1/hooks/nightly-report",
+  headers: { "content-type": "application/json", "x-team": "billing" },
+  body: JSON.stringify({ report: "daily", customer: 48_213, format: "pdf", dryRun: false }),
+  bodyBase64: null,
+};
+
+/** A task that was made at `madeAtMs`, and its tenant. */
+export function makeOwner(madeAtMs: number): { tenantId: TenantId; taskId: TaskId } {
+  const tenantId = `t${randomBytes(6).toString("hex")}` as TenantId;
+  return { tenantId, taskId: makeTaskId(madeAtMs, 7, randomBytes(8)) };
+}
+
+type Owner = ReturnType<typeof makeOwner>;
+
+/** A job that succeeded with its first call; `run` tells jobs of one instant apart. */
+export function finishedJob(
+  owner: Owner,
+  scheduledAtMs: number,
+  changes: Partial<Job> = {},
+  run = 0,
+): Job {
+  const finishedAtMs = scheduledAtMs + 93;
+  return {
+    id: makeJobId(scheduledAtMs, owner.taskId, run),
+    taskId: owner.taskId,
+    tenantId: owner.tenantId,
+    taskVersion: 3,
+    trigger: "schedule",
+    status: "succeeded",
+    priority: "normal",
+    queue: 32,
+    scheduledAtMs,
+    runAtMs: scheduledAtMs,
+    dueAtMs: finishedAtMs + 3_600_000,
+    claimNo: 1,
+    attempt: 1,
+    lost: 0,
+    maxAttempts: 5,
+    timeoutMs: 30_000,
+    workerId: null,
+    cancelReason: null,
+    attempts: {
+      "1": {
+        attempt: 1,
+        startedAtMs: scheduledAtMs + 4,
+        lagMs: 4,
+        durationMs: 81,
+        statusCode: 200,
+        error: null,
+        responseBody: '{"accepted":true,"queuedAs":"rpt_01hzy3v8k2"}',
+      },
+    },
+    payload: null,
+    finishedAtMs,
+    reason: null,
+    retryOf: null,
+    covers: null,
+    ...changes,
+  };
+}
+
+export function entryOf(job: Job, request: HttpRequest | null = REQUEST): HistoryEntry {
+  return historyEntryOf(job, request, sha256);
+}

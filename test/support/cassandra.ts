@@ -1,0 +1,75 @@
+/** Cassandra for test files: the node that CASSANDRA_CONTACT_POINTS names, else one of the file's own; a keyspace per file. */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { executeWithin, makeClient } from "#adapters/cassandra/client.ts";
+import { type CassandraServer, startCassandra } from "#local/cassandra-server.ts";
+import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
+
+const REQUEST_MS = 30_000;
+
+export interface TestKeyspace {
+  readonly contactPoints: string;
+  readonly keyspace: string;
+  /** Runs a statement on a connection of its own; `{ks}` stands for the keyspace. Returns its rows as objects. */
+  run(query: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+}
+
+/** A node of the test's own, natively even where another is given, so that it may be killed. Ends with the file. */
+export async function ownCassandra(sync: "periodic" | "group"): Promise<
+  CassandraServer & {
+    readonly port: number;
+    /** After a kill. */
+    restart(): Promise<void>;
+  }
+> {
+  const dir = mkdtempSync(join(tmpdir(), "cass-test-"));
+  const port = await freePort();
+  const { CASSANDRA_CONTACT_POINTS: _, ...env } = process.env;
+  const start = () => startCassandra({ dir, port, env, sync });
+  const server = await start();
+  after(async () => {
+    await server.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return { ...server, port, restart: async () => void (await start()) };
+}
+
+/** Migrated, and dropped when the file has ended. */
+export async function makeTestKeyspace(): Promise<TestKeyspace> {
+  const contactPoints =
+    process.env.CASSANDRA_CONTACT_POINTS || (await ownCassandra("periodic")).contactPoints;
+  const keyspace = `t_${randomBytes(6).toString("hex")}`;
+  await migrateCassandra({ contactPoints, keyspace });
+  const client = makeClient({ contactPoints }, REQUEST_MS);
+  const run = async (query: string, params: readonly unknown[] = []) => {
+    const deadlineAt = performance.now() + REQUEST_MS;
+    const text = query.replaceAll("{ks}", keyspace);
+    const prepare = params.length > 0;
+    const { rows } = await executeWithin(client, { query: text, params, prepare, deadlineAt });
+    return (rows ?? []).map((row) => ({ ...row }));
+  };
+  after(async () => {
+    await run("DROP KEYSPACE {ks}");
+    await client.shutdown();
+  });
+  return { contactPoints, keyspace, run };
+}
+
+/** A port of the loopback interface that nothing listens on now. */
+export function freePort(): Promise<number> {
+  return new Promise((found, failed) => {
+    const server = createServer();
+    server.once("error", failed);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => {
+        if (typeof address === "object" && address) found(address.port);
+        else failed(new Error("no port of the loopback interface is free"));
+      });
+    });
+  });
+}
