@@ -180,6 +180,14 @@ describe("TCP proxy in front of MySQL", { timeout: 30_000 }, () => {
     assert.deepEqual([await countOf(3), await countOf(4)], [1, 0]);
   });
 
+  it("tells a statement in a transaction from one that stands alone", async () => {
+    const fault = proxy.addFault({ kind: "cut-answer", at: "INSERT INTO", alone: true });
+    await run(proxy.port, insert(6));
+    assert.equal(fault.struck, 0);
+    await assert.rejects(run(proxy.port, [`INSERT INTO ${table}.t VALUES (7)`]));
+    assert.equal(await countOf(7), 1);
+  });
+
   it("holds a statement until its client is gone", async () => {
     const fault = proxy.addFault({ kind: "hold", at: "COMMIT" });
     const uri = new URL(url);

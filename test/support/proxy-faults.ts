@@ -13,6 +13,8 @@ export interface FaultSpec {
   readonly at: string;
   /** Only where an earlier statement of the same transaction contains this. */
   readonly inTransactionWith?: string;
+  /** Only where the statement is a transaction of its own. */
+  readonly alone?: boolean;
   /** The first statement that meets it, counted from 1 over all connections; 1 when left out. */
   readonly from?: number;
   /** How often it strikes from there on; once when left out. */
@@ -41,14 +43,15 @@ export class Faults {
     };
   }
 
-  /** The fault that strikes at `statement`, given those before it in its transaction; null for none. */
-  meet(statement: string, earlier: readonly string[]): FaultKind | null {
+  /** The fault that strikes at `statement`, given those before it in its transaction (null: there is none); null for none. */
+  meet(statement: string, earlier: readonly string[] | null): FaultKind | null {
     for (const armed of this.#armed) {
-      const { at, inTransactionWith, from = 1, times = 1, kind } = armed.spec;
+      const { at, inTransactionWith, alone, from = 1, times = 1, kind } = armed.spec;
       if (armed.struck >= times || !statement.startsWith(at)) continue;
+      if (alone === true && earlier !== null) continue;
       if (
         inTransactionWith !== undefined &&
-        !earlier.some((text) => text.includes(inTransactionWith))
+        !earlier?.some((text) => text.includes(inTransactionWith))
       )
         continue;
       armed.met++;

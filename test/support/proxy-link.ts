@@ -17,6 +17,7 @@ export interface LinkHost {
 
 /** Statements of one transaction that are remembered. */
 const EARLIER_MAX = 20;
+const BEGINS_TRANSACTION = /^\s*(BEGIN|START TRANSACTION)\b/i;
 const ENDS_TRANSACTION = /^\s*(COMMIT|ROLLBACK)\b/i;
 
 export class ProxyLink {
@@ -24,7 +25,8 @@ export class ProxyLink {
   readonly #client: Socket;
   readonly #server: Socket;
   readonly #reader = new PacketReader();
-  #earlier: string[] = [];
+  /** What the open transaction has sent; null outside of one. */
+  #earlier: string[] | null = null;
   /** The server's next answer is not passed on. */
   #answerLost = false;
   #held = false;
@@ -93,8 +95,10 @@ export class ProxyLink {
   }
 
   #remember(statement: string): void {
-    if (ENDS_TRANSACTION.test(statement)) this.#earlier = [];
-    else if (this.#earlier.length < EARLIER_MAX) this.#earlier.push(statement);
+    if (BEGINS_TRANSACTION.test(statement)) this.#earlier = [];
+    else if (ENDS_TRANSACTION.test(statement)) this.#earlier = null;
+    else if (this.#earlier !== null && this.#earlier.length < EARLIER_MAX)
+      this.#earlier.push(statement);
   }
 
   #fromServer(chunk: Buffer): void {

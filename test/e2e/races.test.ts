@@ -1,0 +1,201 @@
+/** Several schedulers and executors as the processes they are, on one database: nothing is lost, nothing comes twice. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { systemClock } from "#adapters/system/clock.ts";
+import { systemRandom } from "#adapters/system/random.ts";
+import type { LogFields } from "#core/ports/logger.ts";
+import { createBulkTasks } from "#test/support/bulk-tasks.ts";
+import { writeAtRandom } from "#test/support/random-writers.ts";
+import { openSink, type Sink } from "#test/support/sink.ts";
+import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
+import { type OwnProcess, startWorker } from "#test/support/worker-process.ts";
+import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
+
+const JOBS = 10_000;
+const STARTED_MS = 20_000;
+const DONE_MS = 90_000;
+const STOPPED_MS = 20_000;
+/** RACES_MIXED_SECONDS=30 lengthens it. */
+const MIXED_MS = Number(process.env.RACES_MIXED_SECONDS ?? 10) * 1_000;
+const RETENTION = { succeededMs: 3_600_000, endedMs: 14 * 86_400_000 };
+
+describe("10,000 tasks due in one second, two schedulers, two executors", {
+  timeout: 240_000,
+}, () => {
+  let databases: TestDatabases;
+  let sink: Sink;
+  let proxy: TcpProxy;
+
+  before(async () => {
+    databases = await makeTestDatabases();
+    sink = await openSink();
+    const { hostname, port } = new URL(databases.mysqlUrl);
+    proxy = await openTcpProxy({ targetHost: hostname, targetPort: Number(port) });
+  });
+  after(async () => {
+    await proxy.close();
+    await sink.close();
+    await databases.drop();
+  });
+
+  const throughProxy = () => {
+    const url = new URL(databases.mysqlUrl);
+    url.host = `127.0.0.1:${proxy.port}`;
+    return { mysqlUrl: url.href, databasePrefix: databases.databasePrefix };
+  };
+  const createTasks = (batch: number, inMs: number) => {
+    const dueMs = Math.ceil(Date.now() / 1_000) * 1_000 + inMs;
+    const schedule = { type: "at", at: new Date(dueMs).toISOString() };
+    const { run } = databases;
+    const url = `${sink.url}/ok/${batch}`;
+    return createBulkTasks({ run, count: JOBS, batch, url, schedule, dueMs, spreadMs: 1_000 });
+  };
+  const count = async (where: string): Promise<number> => {
+    const [row] = await databases.run(`SELECT COUNT(*) AS n FROM jobs WHERE ${where}`);
+    return Number(row?.n);
+  };
+  /** Once each call has come and its result is written: so many jobs, calls and successes, none twice. */
+  const checkAll = async (jobs: number) => {
+    await sink.until(() => sink.totals().keys >= jobs, DONE_MS);
+    await eventually(async () => assert.equal(await count("status = 'succeeded'"), jobs));
+    assert.equal(await count("TRUE"), jobs, "one job of each task");
+    assert.equal(await count("attempt <> 1 OR lost <> 0 OR worker_id IS NOT NULL"), 0);
+    assert.deepEqual(sink.totals(), { calls: jobs, keys: jobs, duplicates: 0, withoutKey: 0 });
+    for (const call of sink.calls())
+      assert.ok(call.arrivedAtMs >= Date.parse(call.scheduledAt), "no call before its time");
+  };
+
+  it("without faults", async () => {
+    await createTasks(0, 4_000);
+    await using workers = new AsyncDisposableStack();
+    const all = [
+      ...twice(() => workers.use(startWorker("scheduler", databases))),
+      ...twice(() => workers.use(startWorker("executor", databases))),
+    ];
+    await checkAll(JOBS);
+    await stopAll(all);
+    assert.equal((await databases.run("SELECT id FROM workers")).length, 0, "clean exits");
+  });
+
+  it("with a scheduler killed between INSERT and UPDATE, and connections cut after COMMIT", async () => {
+    const hold = proxy.addFault({
+      kind: "hold",
+      at: "UPDATE (VALUES",
+      inTransactionWith: "INSERT INTO jobs",
+    });
+    const claims = { at: "COMMIT", inTransactionWith: "FOR UPDATE SKIP LOCKED" };
+    const results = { at: "UPDATE (VALUES", alone: true };
+    await createTasks(1, 5_000);
+    await using workers = new AsyncDisposableStack();
+    const doomed = workers.use(startWorker("scheduler", throughProxy()));
+    await Promise.race([hold.happened, doomed.ended(STARTED_MS)]);
+    const schedulers = twice(() => workers.use(startWorker("scheduler", databases)));
+    for (const scheduler of schedulers) await scheduler.line('"started"', STARTED_MS);
+    doomed.signal("SIGKILL");
+    await doomed.ended(STOPPED_MS);
+    const faults = [
+      proxy.addFault({ kind: "cut-answer", ...claims, from: 2, times: 3 }),
+      proxy.addFault({ kind: "cut-before", ...claims, from: 8, times: 2 }),
+      proxy.addFault({ kind: "cut-answer", ...results, from: 3, times: 3 }),
+      proxy.addFault({ kind: "cut-before", ...results, from: 9, times: 2 }),
+    ];
+    const executors = twice(() => workers.use(startWorker("executor", throughProxy())));
+    await checkAll(2 * JOBS);
+    assert.equal(hold.struck, 1);
+    assert.deepEqual(
+      faults.map(({ struck }) => struck),
+      [3, 2, 3, 2],
+      "every fault has struck",
+    );
+    await stopAll([...schedulers, ...executors]);
+    assert.equal(
+      executors.reduce((sum, one) => sum + counter(one, "claims_unknown"), 0),
+      5,
+    );
+  });
+});
+
+describe("scheduler, executors and the API at once", { timeout: 240_000 }, () => {
+  it(`${MIXED_MS / 1_000} s of edits, pauses and runs by hand: no deadlock, no call twice`, async () => {
+    await using open = new AsyncDisposableStack();
+    const databases = await makeTestDatabases();
+    open.defer(() => databases.drop());
+    const sink = await openSink();
+    open.defer(() => sink.close());
+    const warnings: string[] = [];
+    const logger = { info: () => {}, warn: note, error: note };
+    function note(message: string, fields: LogFields = {}) {
+      warnings.push(`${message} ${JSON.stringify(fields)}`);
+    }
+    const shards = openShards({ ...databases, logger });
+    open.defer(() => shards.close());
+    const deadlocksBefore = await deadlocks(databases);
+    const workers = [
+      ...twice(() => open.use(startWorker("scheduler", databases))),
+      ...twice(() => open.use(startWorker("executor", databases))),
+    ];
+    const deps = { shards, clock: systemClock, random: systemRandom, retention: RETENTION };
+    const done = await writeAtRandom(deps, sink.url, MIXED_MS);
+    await stopAll(workers);
+    for (const verb of Object.keys(done))
+      assert.ok((done[verb] ?? 0) > 10, `${verb}: ${done[verb]}`);
+    assert.ok(sink.totals().keys > 500, `${sink.totals().keys} jobs were called`);
+    assert.equal(sink.totals().duplicates, 0);
+    const gaveWay = [...warnings, ...workers.flatMap(({ lines }) => lines)].filter((line) =>
+      /gave way|"level":"error"/.test(line),
+    );
+    assert.deepEqual(gaveWay, []);
+    assert.equal(
+      (await deadlocks(databases)) - deadlocksBefore,
+      0,
+      "deadlocks by the server's count",
+    );
+    const [left] = await databases.run(
+      "SELECT COUNT(*) AS n FROM jobs WHERE status = 'running' OR (status = 'succeeded' AND attempt <> 1)",
+    );
+    assert.equal(Number(left?.n), 0, "whatever was held has been written or given back");
+  });
+});
+
+async function deadlocks({ run }: TestDatabases): Promise<number> {
+  const [row] = await run(
+    "SELECT COUNT AS n FROM information_schema.INNODB_METRICS WHERE NAME = 'lock_deadlocks'",
+  );
+  return Number(row?.n);
+}
+
+/** What the process has counted since its start, from the summaries in its log. */
+function counter(worker: OwnProcess, name: string): number {
+  return worker.lines.reduce((sum, line) => {
+    const { counters = {} } = line.startsWith("{") ? JSON.parse(line) : {};
+    return sum + (counters[name] ?? 0);
+  }, 0);
+}
+
+function twice<T>(make: () => T): T[] {
+  return [make(), make()];
+}
+
+async function stopAll(processes: readonly OwnProcess[]): Promise<void> {
+  for (const one of processes) one.signal("SIGTERM");
+  for (const one of processes) {
+    assert.deepEqual(await one.ended(STOPPED_MS), { code: 0, signal: null }, one.lines.join("\n"));
+    const failures = one.lines.filter((line) => line.includes('"level":"error"'));
+    assert.deepEqual(failures, []);
+  }
+}
+
+/** Repeats a look at the database until it holds. */
+async function eventually(look: () => Promise<void>, deadlineMs = 30_000): Promise<void> {
+  const endMs = performance.now() + deadlineMs;
+  for (;;) {
+    try {
+      await look();
+      return;
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+      await new Promise((wake) => setTimeout(wake, 50));
+    }
+  }
+}
