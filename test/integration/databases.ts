@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { controlDatabase, SHARD_NAMES, shardDatabase } from "#adapters/mysql/database-names.ts";
 import { migrate } from "#migrations/migrate.ts";
+import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 
 /** Databases of one test file, migrated, under a prefix that no other file has. */
 export interface TestDatabases {
@@ -46,4 +47,18 @@ export async function makeTestDatabases(): Promise<TestDatabases> {
 
 export function databaseNames(prefix: string): string[] {
   return [controlDatabase(prefix), ...SHARD_NAMES.map((shard) => shardDatabase(shard, prefix))];
+}
+
+/** A proxy in front of the server that `mysqlUrl` names. */
+export function openProxyOf(mysqlUrl: string): Promise<TcpProxy> {
+  const { hostname, port } = new URL(mysqlUrl);
+  return openTcpProxy({ targetHost: hostname, targetPort: Number(port || 3306) });
+}
+
+/** The same account, reached through `proxy`. */
+export function throughProxy(mysqlUrl: string, proxy: TcpProxy): string {
+  const url = new URL(mysqlUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String(proxy.port);
+  return url.href;
 }

@@ -1,0 +1,216 @@
+/** Schedulers, executors and the API writing to the same few tasks at once: nobody deadlocks, no claim is given twice. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { openShards } from "#adapters/mysql/shards.ts";
+import type { JobId, WorkerId } from "#core/domain/ids.ts";
+import { randomRun } from "#core/domain/ids.ts";
+import { makeManualJob } from "#core/domain/make-job.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
+import type { LogFields, Logger } from "#core/ports/logger.ts";
+import type { Shard, Shards } from "#core/ports/shards.ts";
+import type { JobsEffect } from "#core/ports/task-store.ts";
+import { materializeDueTasks } from "#core/services/scheduler/materialize-due-tasks.ts";
+import { buildTask, HOUR_MS, makeWorker, RETENTION } from "#test/contract/builders.ts";
+import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+
+const SECONDS = Number(process.env.CONTENTION_SECONDS ?? 10);
+const TASKS = 60;
+const QUEUES = [0, 1, 2, 16, 17, 18, 32, 33, 34, 48, 49, 50];
+
+describe("everybody at once", () => {
+  let databases: TestDatabases;
+  const opened: Shards[] = [];
+  const reruns: LogFields[] = [];
+  const logger: Logger = {
+    info() {},
+    error() {},
+    warn: (_, fields) => void reruns.push(fields ?? {}),
+  };
+
+  before(async () => {
+    databases = await makeTestDatabases();
+  });
+  after(async () => {
+    for (const shards of opened) await shards.close();
+    await databases.drop();
+  });
+
+  /** A shard as one process has it. */
+  function openShard(): Shard {
+    const { mysqlUrl, databasePrefix } = databases;
+    const shards = openShards({ mysqlUrl, databasePrefix, poolSize: 4, logger });
+    opened.push(shards);
+    const [shard] = shards.all();
+    assert.ok(shard);
+    return shard;
+  }
+
+  test(`for ${SECONDS} s`, { timeout: (SECONDS + 30) * 1_000 }, async (t) => {
+    const tasks = await createTasks(openShard());
+    const endsAt = performance.now() + SECONDS * 1_000;
+    const claims = new Set<string>();
+    const counts = { made: 0, claimed: 0, recorded: 0, lostRaces: 0, edits: 0, runs: 0 };
+
+    async function repeat(step: () => Promise<void>): Promise<void> {
+      while (performance.now() < endsAt) await step();
+    }
+    function scheduler(): Promise<void> {
+      const { tasks: store } = openShard();
+      const metrics = { count() {}, observeLagMs() {} };
+      return repeat(async () => {
+        const done = await materializeDueTasks({ tasks: store, metrics, retention: RETENTION });
+        counts.made += done?.made ?? 0;
+        if (done === null) await new Promise((wake) => setImmediate(wake));
+      });
+    }
+    async function executor(): Promise<void> {
+      const shard = openShard();
+      const worker = makeWorker();
+      await shard.workers.register(worker, HOUR_MS);
+      const branches = QUEUES.map((queue) => ({ queue, limit: 40, floorMs: null }));
+      const writing = new Set<Promise<void>>();
+      await repeat(async () => {
+        const request = { workerId: worker, branches, aheadMs: 1_000, limit: 200 };
+        const result = await shard.jobs.claimDue(request);
+        assert.ok(result.kind === "claimed");
+        counts.claimed += result.jobs.length;
+        for (const job of result.jobs) {
+          const key = `${job.id} ${job.claimNo}`;
+          assert.ok(!claims.has(key), `claimed twice: ${key}`);
+          claims.add(key);
+        }
+        // Results are written while the next claim is under way, as the executor does.
+        const write = record(shard, worker, result.jobs).finally(() => writing.delete(write));
+        writing.add(write);
+        await shard.workers.renew(worker, HOUR_MS);
+        if (writing.size > 2) await Promise.all(writing);
+      });
+      await Promise.all(writing);
+    }
+    async function record(shard: Shard, worker: WorkerId, jobs: readonly ClaimedJob[]) {
+      const back = jobs.filter((_, index) => index % 7 === 0);
+      const ended = jobs.filter((_, index) => index % 7 !== 0);
+      const results = ended.map((job, index) => resultOf(job, worker, index));
+      const held = back.map(({ id, claimNo }) => ({ id, claimNo, workerId: worker }));
+      for (const done of await Promise.all([
+        shard.jobs.recordResults(shuffled(results), RETENTION),
+        shard.jobs.giveBack(shuffled(held), RETENTION),
+      ])) {
+        counts.recorded += done.written;
+        counts.lostRaces += done.lostRaces;
+      }
+    }
+    function api(): Promise<void> {
+      const shard = openShard();
+      return repeat(async () => {
+        const task = tasks[Math.floor(Math.random() * tasks.length)];
+        assert.ok(task);
+        if (Math.random() < 0.5) {
+          const run = randomRun(randomBytes(2));
+          const done = await shard.tasks.runNow(task.tenantId, task.id, (current, nowMs) =>
+            makeManualJob(current, "manual", nowMs, run, null),
+          );
+          assert.equal(done.kind, "made");
+          counts.runs++;
+        } else {
+          await edit(shard, task);
+          counts.edits++;
+        }
+      });
+    }
+
+    await Promise.all([scheduler(), scheduler(), executor(), executor(), executor(), api(), api()]);
+    t.diagnostic(`${JSON.stringify(counts)}, reruns ${JSON.stringify(reruns)}`);
+    for (const [name, count] of Object.entries(counts)) {
+      if (name !== "lostRaces") assert.ok(count > SECONDS, `${name}: ${count}`);
+    }
+    assert.equal(counts.lostRaces, 0, "every result was of a job in its holder's hands");
+    assert.deepEqual(reruns, [], "nobody had to give way");
+  });
+
+  async function createTasks(shard: Shard): Promise<Task[]> {
+    const tasks: Task[] = [];
+    for (let n = 0; n < TASKS; n++) {
+      const priority = (["critical", "high", "normal", "low"] as const)[n % 4];
+      const built = buildTask(Date.now(), {
+        task: {
+          ...(priority === undefined ? {} : { priority }),
+          schedule: { type: "every", seconds: 1, anchor: "1970-01-01T00:00:00.000Z" },
+          nextRunAtMs: Math.ceil(Date.now() / 1_000) * 1_000,
+        },
+      });
+      assert.deepEqual(await shard.tasks.create(built), { kind: "created" });
+      tasks.push(built.task);
+    }
+    return tasks;
+  }
+});
+
+function resultOf(job: ClaimedJob, workerId: WorkerId, index: number): JobResult {
+  const record = {
+    attempt: job.attempt,
+    startedAtMs: job.runAtMs,
+    lagMs: 0,
+    durationMs: 1,
+    statusCode: 500,
+    error: null,
+    responseBody: "no",
+  };
+  const key: { id: JobId; workerId: WorkerId; claimNo: number } = {
+    id: job.id,
+    workerId,
+    claimNo: job.claimNo,
+  };
+  if (index % 3 !== 0) return { ...key, record, kind: "succeed" };
+  const { queue, runAtMs } = job;
+  const fail = {
+    ...key,
+    record,
+    kind: "fail" as const,
+    retryAtMs: runAtMs + 500,
+    retryQueue: queue,
+  };
+  return index % 2 === 0
+    ? { ...fail, finalReason: "gone", maybeDead: true }
+    : { ...fail, finalReason: null, maybeDead: true };
+}
+
+/** Pause, resume, edits of the schedule and no-ops, in turn by chance. */
+async function edit(shard: Shard, { tenantId, id }: Task): Promise<void> {
+  const result = await shard.tasks.edit<never>(
+    tenantId,
+    id,
+    ({ task, nowMs, plannedFromMs }) => {
+      const next = Math.ceil(nowMs / 1_000) * 1_000;
+      const write = (changes: Partial<Task>, jobsEffect: JobsEffect) => ({
+        kind: "write" as const,
+        task: { ...task, version: task.version + 1, ...changes },
+        newVersion: null,
+        jobsEffect,
+        makeJobs: [],
+      });
+      if (task.status === "paused") {
+        return write(
+          { status: "active", nextRunAtMs: next, madeUntilMs: nowMs },
+          { kind: "resume" },
+        );
+      }
+      if (Math.random() < 0.5) {
+        return write({ status: "paused" }, { kind: "cancel", reason: "task paused" });
+      }
+      const from = plannedFromMs ?? task.nextRunAtMs;
+      return write({ nextRunAtMs: from }, { kind: "remove-planned" });
+    },
+    RETENTION,
+  );
+  assert.equal(result.kind, "written");
+}
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,78 @@
+/** What the locking reads lock: exactly what they return. Others see it by what their SKIP LOCKED passes over. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { shardDatabase } from "#adapters/mysql/database-names.ts";
+import { openPool, type Pool } from "#adapters/mysql/pool.ts";
+import { selectClaimableSql } from "#adapters/mysql/statements/select-claimable.ts";
+import {
+  selectDueTasksSql,
+  selectMissedTasksSql,
+} from "#adapters/mysql/statements/select-due-tasks.ts";
+import { makeWorkerId } from "#core/domain/ids.ts";
+import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { seedRows } from "./seed-rows.ts";
+
+const ROWS = 4_000;
+
+describe("locking reads", () => {
+  let databases: TestDatabases;
+  let pool: Pool;
+
+  before(async () => {
+    databases = await makeTestDatabases();
+    await seedRows(databases, { tasks: ROWS, jobs: ROWS });
+    const { mysqlUrl, databasePrefix } = databases;
+    const database = shardDatabase("0", databasePrefix);
+    pool = openPool({ mysqlUrl, database, size: 2, logger: null });
+  });
+  after(async () => {
+    await pool.close();
+    await databases.drop();
+  });
+
+  /** Rows that `sql` returns (its clock row left out), and those of `table` that another session cannot lock meanwhile. */
+  async function lockedBy(sql: string, table: "jobs" | "tasks") {
+    const [holder, other] = await Promise.all([pool.acquire(), pool.acquire()]);
+    try {
+      await holder.write("BEGIN");
+      const rows = await holder.select(sql);
+      await other.write("BEGIN");
+      const free = await other.select(
+        `SELECT id FROM ${table} FORCE INDEX (PRIMARY) FOR UPDATE SKIP LOCKED`,
+      );
+      return { returned: rows.filter((row) => row[1] !== null).length, locked: ROWS - free.length };
+    } finally {
+      holder.destroy();
+      other.destroy();
+    }
+  }
+
+  test("a tick locks the due tasks that it returns, however many there are", async () => {
+    const nowMs = Date.now();
+    const sql = selectDueTasksSql(nowMs - 60_000, nowMs + 60_000, 700);
+    assert.deepEqual(await lockedBy(sql, "tasks"), { returned: 700, locked: 700 });
+  });
+
+  test("a tick locks the missed tasks that it returns", async () => {
+    assert.deepEqual(await lockedBy(selectMissedTasksSql(60_000, 200), "tasks"), {
+      returned: 200,
+      locked: 200,
+    });
+  });
+
+  test("a claim locks the jobs that it returns: later branches are not begun", async () => {
+    const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit: 130, floorMs: null }));
+    const workerId = makeWorkerId(new Uint8Array(16));
+    const sql = selectClaimableSql({ workerId, branches, aheadMs: 1_000, limit: 200 });
+    assert.deepEqual(await lockedBy(sql, "jobs"), { returned: 200, locked: 200 });
+  });
+
+  test("a filter outside the index locks what it does not return: what a claim must never do", async () => {
+    const { returned, locked } = await lockedBy(
+      "SELECT id, id FROM jobs FORCE INDEX (queue) WHERE status = 'pending' AND queue IN (0, 16, 32, 48) ORDER BY scheduled_at, id LIMIT 10 FOR UPDATE SKIP LOCKED",
+      "jobs",
+    );
+    assert.equal(returned, 10);
+    assert.ok(locked > 1_000, `${locked} locked`);
+  });
+});

@@ -1,0 +1,37 @@
+import type { TestDatabases } from "./databases.ts";
+
+/**
+ * Fills `tasks` and `jobs` by the server itself. Task n has partition n mod 4,096 and tenant n mod 1,000; one in ten is paused;
+ * its next run lies within 100 s of now. Its job n is pending (2 of 5), running, succeeded or dead, due within 100 s of now.
+ */
+export async function seedRows(
+  databases: TestDatabases,
+  counts: { readonly tasks: number; readonly jobs: number },
+): Promise<void> {
+  await databases.run("SET SESSION cte_max_recursion_depth = 1000000");
+  await databases.run(
+    `INSERT INTO tasks (part, id, tenant_id, name, tags, status, schedule, priority, catch_up, next_run_at, version, request_version, timeout_ms, max_attempts, created_at, updated_at)
+     SELECT n % 4096, ${TASK_ID}, CONCAT('tenant-', n % 1000), CONCAT('task ', n), '[]', IF(n % 10 = 0, 'paused', 'active'), '{"type":"cron","expression":"* * * * *","timezone":"UTC"}', n % 4, 'all', ${NEAR}, 1, 1, 30000, 5, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3)
+     FROM ${numbers(counts.tasks)}`,
+  );
+  await databases.run(
+    `INSERT INTO task_versions (part, task_id, request_version, request, timeout_ms, retry)
+     SELECT n % 4096, ${TASK_ID}, 1, '{"method":"POST","url":"http://127.0.0.1/","headers":{},"body":null,"bodyBase64":null}', 30000, '{"maxAttempts":5,"initialDelaySeconds":10,"factor":3,"maxDelaySeconds":21600,"jitter":0.2}'
+     FROM ${numbers(counts.tasks)}`,
+  );
+  await databases.run(
+    `INSERT INTO jobs (part, id, task_id, tenant_id, task_version, status, priority, queue, scheduled_at, run_at, due_at, max_attempts, timeout_ms)
+     SELECT n % 4096, CONCAT(UNHEX('019A00000000'), ${TASK_ID}, UNHEX('0000')), ${TASK_ID}, CONCAT('tenant-', n % 1000), 1, ELT(1 + n % 5, 'pending', 'pending', 'running', 'succeeded', 'dead'), n % 4, 16 * (n % 4), TIMESTAMP'2026-01-01 00:00:00.000', ${NEAR}, ${NEAR}, 5, 30000
+     FROM ${numbers(counts.jobs)}`,
+  );
+  await databases.run("ANALYZE TABLE tasks, task_versions, jobs");
+}
+
+/** A UUIDv7 of the partition n mod 4,096 that ends in n. */
+const TASK_ID =
+  "UNHEX(CONCAT('0190000000007', LPAD(HEX(n % 4096), 3, '0'), '80', LPAD(HEX(n), 14, '0')))";
+const NEAR = "UTC_TIMESTAMP(3) + INTERVAL (n % 200) - 100 SECOND";
+
+function numbers(count: number): string {
+  return `(WITH RECURSIVE s (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < ${count - 1}) SELECT n FROM s) AS s`;
+}

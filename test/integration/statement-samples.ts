@@ -1,0 +1,224 @@
+/** Every statement of the MySQL adapter once, as text, with values that a busy shard would send. */
+
+import { advanceTasksSql } from "#adapters/mysql/statements/advance-tasks.ts";
+import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
+import { deleteLimitedSql } from "#adapters/mysql/statements/delete-limited.ts";
+import * as editJobs from "#adapters/mysql/statements/edit-jobs.ts";
+import { findPrincipalSql } from "#adapters/mysql/statements/find-principal.ts";
+import { giveBackJobsSql } from "#adapters/mysql/statements/give-back-jobs.ts";
+import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
+import { insertTaskSql } from "#adapters/mysql/statements/insert-task.ts";
+import { insertTaskVersionSql } from "#adapters/mysql/statements/insert-task-version.ts";
+import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
+import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
+import { lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
+import { pollSql } from "#adapters/mysql/statements/poll.ts";
+import * as recordResults from "#adapters/mysql/statements/record-results.ts";
+import * as revocations from "#adapters/mysql/statements/revocations.ts";
+import { selectAdoptedSql } from "#adapters/mysql/statements/select-adopted.ts";
+import { selectClaimableSql } from "#adapters/mysql/statements/select-claimable.ts";
+import * as selectDueTasks from "#adapters/mysql/statements/select-due-tasks.ts";
+import * as selectJobs from "#adapters/mysql/statements/select-jobs.ts";
+import * as selectTask from "#adapters/mysql/statements/select-task.ts";
+import { selectVersionsSql } from "#adapters/mysql/statements/select-versions.ts";
+import { updateTaskSql } from "#adapters/mysql/statements/update-task.ts";
+import * as workers from "#adapters/mysql/statements/workers.ts";
+import { makeJobId, makeTaskId, makeWorkerId, type TenantId } from "#core/domain/ids.ts";
+import type { AttemptRecord } from "#core/domain/job.ts";
+import { makeScheduledJob } from "#core/domain/make-job.ts";
+import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
+import type { Task, TaskVersion } from "#core/domain/task.ts";
+import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
+
+export interface Sample {
+  /** The function that writes it, and the case. */
+  readonly name: string;
+  readonly sql: string;
+}
+
+const SMALL = 24;
+const LARGE = 500;
+const NOW_MS = Date.UTC(2026, 11, 1, 9);
+const TENANT = "tenant-7" as TenantId;
+const RETENTION = { succeededMs: 3_600_000, endedMs: 1_209_600_000 };
+const WORKER = makeWorkerId(new Uint8Array(16).fill(7));
+
+function sampleTask(n: number): Task {
+  const random = new Uint8Array(8);
+  new DataView(random.buffer).setUint32(4, n);
+  return {
+    id: makeTaskId(0x019000000000, n % 4096, random),
+    tenantId: TENANT,
+    name: `task ${n}`,
+    description: null,
+    tags: ["a"],
+    status: "active",
+    schedule: { type: "cron", expression: "* * * * *", timezone: "UTC" },
+    priority: "high",
+    catchUp: "all",
+    startAtMs: null,
+    endAtMs: null,
+    nextRunAtMs: NOW_MS,
+    madeUntilMs: null,
+    version: 1,
+    requestVersion: 1,
+    timeoutMs: 30_000,
+    maxAttempts: 5,
+    error: null,
+    createdAtMs: NOW_MS,
+    updatedAtMs: NOW_MS,
+  };
+}
+
+function claimedJob(task: Task): ClaimedJob {
+  const { timeoutMs, maxAttempts, tenantId } = task;
+  return {
+    id: makeJobId(NOW_MS, task.id, 0),
+    taskId: task.id,
+    tenantId,
+    taskVersion: 1,
+    trigger: "schedule",
+    queue: 16,
+    scheduledAtMs: NOW_MS,
+    runAtMs: NOW_MS,
+    dueAtMs: NOW_MS,
+    claimNo: 1,
+    attempt: 1,
+    lost: 0,
+    maxAttempts,
+    timeoutMs,
+    payload: null,
+  };
+}
+
+const RECORD: AttemptRecord = {
+  attempt: 1,
+  startedAtMs: NOW_MS,
+  lagMs: 1,
+  durationMs: 2,
+  statusCode: 500,
+  error: null,
+  responseBody: "no",
+};
+
+/** Group statements in two sizes: the optimiser has chosen differently for few rows before. */
+function groups(size: number): Sample[] {
+  const tasks = Array.from({ length: size }, (_, n) => sampleTask(n));
+  const jobs = tasks.map(claimedJob);
+  const held = jobs.map(({ id, claimNo }) => ({ id, claimNo, workerId: WORKER }));
+  const failed = held.map((key) => ({
+    ...key,
+    kind: "fail" as const,
+    record: RECORD,
+    retryAtMs: NOW_MS,
+    retryQueue: 17,
+    finalReason: null,
+    maybeDead: true,
+  }));
+  const succeeded = held.map((key) => ({ ...key, kind: "succeed" as const, record: RECORD }));
+  const interrupted = held.map((key) => ({ ...key, kind: "interrupt" as const, record: RECORD }));
+  const ended = [...failed.slice(0, size / 2), ...succeeded.slice(size / 2)] satisfies JobResult[];
+  const advances = tasks.map((task) => ({
+    taskId: task.id,
+    wasNextRunAtMs: NOW_MS,
+    nextRunAtMs: NOW_MS + 60_000,
+    madeUntilMs: NOW_MS,
+    error: null,
+  }));
+  const claim = { workerId: WORKER, claimedAtMs: NOW_MS, jobs };
+  const keys = tasks.map((task) => ({ taskId: task.id, requestVersion: 1 }));
+  const { insertDeadLettersSql, recordResultsSql } = recordResults;
+  const made = tasks.map((task) => makeScheduledJob(task, "schedule", NOW_MS, NOW_MS));
+  const statements = {
+    claimJobsSql: claimJobsSql(jobs, WORKER, NOW_MS),
+    deleteLimitedSql: deleteLimitedSql(jobs.map((job) => job.id)),
+    giveBackJobsSql: giveBackJobsSql(held, RETENTION),
+    insertJobsSql: insertJobsSql(made),
+    insertDeadLettersSql: insertDeadLettersSql(failed),
+    recordResultsSql: recordResultsSql(ended, RETENTION),
+    insertInterruptedDeadLettersSql: interruptJobs.insertInterruptedDeadLettersSql(interrupted),
+    endInterruptedSql: interruptJobs.endInterruptedSql(interrupted, RETENTION),
+    returnInterruptedSql: interruptJobs.returnInterruptedSql(interrupted, RETENTION),
+    advanceTasksSql: advanceTasksSql(advances),
+    selectAdoptedSql: selectAdoptedSql(claim),
+    selectVersionsSql: selectVersionsSql(keys),
+  };
+  return Object.entries(statements).map(([name, sql]) => ({ name, sql }));
+}
+
+function singles(): Sample[] {
+  const task = sampleTask(7);
+  const { id } = task;
+  const job = makeJobId(NOW_MS, id, 0);
+  const version: TaskVersion = {
+    taskId: id,
+    requestVersion: 1,
+    request: { method: "GET", url: "http://127.0.0.1/", headers: {}, body: null, bodyBase64: null },
+    timeoutMs: 30_000,
+    retry: RETRY_DEFAULT,
+  };
+  const queues = [0, 16, 32, 48].map((queue) => ({ queue, limit: 300, floorMs: NOW_MS }));
+  const claim = { workerId: WORKER, branches: queues, aheadMs: 1_000, limit: 500 };
+  const poll = { workerId: WORKER, queues, revocationsWithinMs: 30_000 };
+  const tasksFilter = { status: null, priority: "high" as const, tag: "a" };
+  const jobsFilter = { statuses: ["pending" as const, "dead" as const], fromMs: 0, toMs: NOW_MS };
+  const { cancelJobsSql } = editJobs;
+  const statements = {
+    cancelJobsSql: cancelJobsSql(id, "task paused", NOW_MS, RETENTION),
+    deletePlannedJobsSql: editJobs.deletePlannedJobsSql(id, NOW_MS),
+    deleteUnclaimedJobsSql: editJobs.deleteUnclaimedJobsSql(id, NOW_MS),
+    resumeClaimedJobsSql: editJobs.resumeClaimedJobsSql(id, NOW_MS, 1),
+    resumeRunningJobsSql: editJobs.resumeRunningJobsSql(id),
+    selectClockSql: editJobs.selectClockSql(),
+    selectLeftLimitedSql: editJobs.selectLeftLimitedSql(id),
+    selectPlannedFromSql: editJobs.selectPlannedFromSql(id, NOW_MS),
+    insertTaskSql: insertTaskSql({ ...task, id: makeTaskId(NOW_MS, 4, new Uint8Array(8)) }),
+    insertTaskVersionSql: insertTaskVersionSql(version),
+    updateTaskSql: updateTaskSql(task),
+    listTasksSql: listTasksSql(TENANT, tasksFilter, id, 50),
+    "listTasksSql, plain": listTasksSql(
+      TENANT,
+      { status: null, priority: null, tag: null },
+      null,
+      50,
+    ),
+    selectTaskSql: selectTask.selectTaskSql(TENANT, id, "update"),
+    selectTaskExistsSql: selectTask.selectTaskExistsSql(TENANT, id),
+    lockWorkerSql: lockWorkerSql(WORKER),
+    pollSql: pollSql(poll),
+    selectClaimableSql: selectClaimableSql(claim),
+    selectMissedTasksSql: selectDueTasks.selectMissedTasksSql(60_000, 200),
+    selectDueTasksSql: selectDueTasks.selectDueTasksSql(NOW_MS - 60_000, NOW_MS + 30_000, 1_000),
+    selectJobSql: selectJobs.selectJobSql(TENANT, job),
+    listJobsSql: selectJobs.listJobsSql(TENANT, id, jobsFilter, job, 50),
+    "listJobsSql, plain": selectJobs.listJobsSql(
+      TENANT,
+      id,
+      { statuses: null, fromMs: null, toMs: null },
+      null,
+      50,
+    ),
+    insertRevocationSql: revocations.insertRevocationSql(id, null),
+    listRevocationsSql: revocations.listRevocationsSql(30_000),
+    pruneRevocationsSql: revocations.pruneRevocationsSql(),
+    insertWorkerSql: workers.insertWorkerSql(WORKER, 6_000),
+    renewWorkerSql: workers.renewWorkerSql(WORKER, 6_000),
+    selectWorkerSql: workers.selectWorkerSql(WORKER),
+    fenceWorkerSql: workers.fenceWorkerSql(WORKER),
+    listExpiredWorkersSql: workers.listExpiredWorkersSql(100),
+    deleteWorkerSql: workers.deleteWorkerSql(WORKER),
+  };
+  return Object.entries(statements).map(([name, sql]) => ({ name, sql }));
+}
+
+/** Statements on the shard's database. */
+export function shardSamples(): Sample[] {
+  const sized = (size: number) =>
+    groups(size).map(({ name, sql }) => ({ name: `${name}, ${size} rows`, sql }));
+  return [...singles(), ...sized(SMALL), ...sized(LARGE)];
+}
+
+/** Statements on the control database. */
+export function controlSamples(): Sample[] {
+  return [{ name: "findPrincipalSql", sql: findPrincipalSql(new Uint8Array(32)) }];
+}

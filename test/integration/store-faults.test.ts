@@ -1,0 +1,223 @@
+/** The stores where an answer is lost: what the callers are told, and that repeating is safe. */
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { OutcomeUnknown } from "#core/domain/errors.ts";
+import type { WorkerId } from "#core/domain/ids.ts";
+import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { ClaimedJob, ClaimResult, JobResult } from "#core/ports/job-store.ts";
+import type { Shard, Shards } from "#core/ports/shards.ts";
+import { buildTask, HOUR_MS, makeWorker, RETENTION } from "#test/contract/builders.ts";
+import type { TcpProxy } from "#test/support/tcp-proxy.ts";
+import { makeTestDatabases, openProxyOf, type TestDatabases, throughProxy } from "./databases.ts";
+
+const BOUNDS = { horizonMs: 30_000, missedAfterMs: 60_000, missedTasksMax: 200, tasksMax: 1_000 };
+
+describe("stores whose answers are lost", () => {
+  let databases: TestDatabases;
+  let proxy: TcpProxy;
+  let shards: Shards;
+  let shard: Shard;
+  let worker: WorkerId;
+
+  before(async () => {
+    databases = await makeTestDatabases();
+    proxy = await openProxyOf(databases.mysqlUrl);
+    const mysqlUrl = throughProxy(databases.mysqlUrl, proxy);
+    shards = openShards({ mysqlUrl, databasePrefix: databases.databasePrefix, poolSize: 4 });
+    const [only] = shards.all();
+    assert.ok(only);
+    shard = only;
+  });
+  after(async () => {
+    await shards.close();
+    await proxy.close();
+    await databases.drop();
+  });
+  beforeEach(async () => {
+    for (const table of ["tasks", "task_versions", "jobs"]) {
+      await databases.run(`DELETE FROM ${table}`);
+    }
+    worker = makeWorker();
+    await shard.workers.register(worker, HOUR_MS);
+  });
+
+  async function addTaskWithJobs(jobs: number): Promise<Task> {
+    const built = buildTask(Date.now());
+    const { task } = built;
+    await shard.tasks.create(built);
+    for (let run = 1; run <= jobs; run++) {
+      await shard.tasks.runNow(task.tenantId, task.id, (current, nowMs) =>
+        makeManualJob(current, "manual", nowMs, run, null),
+      );
+    }
+    return task;
+  }
+
+  function claim(): Promise<ClaimResult> {
+    const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit: 100, floorMs: null }));
+    return shard.jobs.claimDue({ workerId: worker, branches, aheadMs: 1_000, limit: 100 });
+  }
+
+  async function claimAll(): Promise<readonly ClaimedJob[]> {
+    const result = await claim();
+    assert.ok(result.kind === "claimed");
+    return result.jobs;
+  }
+
+  async function rows(columns: string): Promise<unknown[]> {
+    return (await databases.run(`SELECT ${columns} FROM jobs ORDER BY id`)).map((row) => ({
+      ...row,
+    }));
+  }
+
+  test("a claim whose COMMIT happened unheard is unknown, and adopted as it is", async () => {
+    await addTaskWithJobs(5);
+    proxy.addFault({ kind: "cut-answer", at: "COMMIT" });
+    const result = await claim();
+    assert.ok(result.kind === "unknown");
+    assert.equal(result.claim.jobs.length, 5);
+    const adopted = await shard.jobs.adopt(result.claim);
+    assert.deepEqual(adopted.jobs, result.claim.jobs);
+    assert.equal(adopted.revoked.size, 0);
+    for (const job of adopted.jobs) {
+      const row = await shard.jobs.find(job.tenantId, job.id);
+      assert.equal(row?.status, "running");
+      assert.deepEqual([row?.dueAtMs, row?.claimNo], [job.dueAtMs, job.claimNo]);
+    }
+  });
+
+  test("a claim whose COMMIT never arrived is unknown too, and nothing of it is ours", async () => {
+    await addTaskWithJobs(5);
+    proxy.addFault({ kind: "cut-before", at: "COMMIT" });
+    const result = await claim();
+    assert.ok(result.kind === "unknown");
+    assert.deepEqual((await shard.jobs.adopt(result.claim)).jobs, []);
+    assert.equal((await claimAll()).length, 5);
+  });
+
+  test("adoption waits for a COMMIT that is still under way", async () => {
+    await addTaskWithJobs(3);
+    // Held by the proxy: the server's session keeps the claim's locks until its client is gone.
+    const fault = proxy.addFault({ kind: "hold", at: "COMMIT" });
+    const result = await claim();
+    assert.equal(fault.struck, 1);
+    assert.ok(result.kind === "unknown", "the claim's deadline has destroyed the connection");
+    assert.deepEqual((await shard.jobs.adopt(result.claim)).jobs, []);
+    assert.equal((await claimAll()).length, 3);
+  });
+
+  test("results whose answer was lost are written once, and repeating them changes nothing", async () => {
+    await addTaskWithJobs(4);
+    const jobs = await claimAll();
+    const results = jobs.map((job, index): JobResult => {
+      const record = {
+        attempt: 1,
+        startedAtMs: job.runAtMs,
+        lagMs: 0,
+        durationMs: 1,
+        statusCode: 500,
+        error: null,
+        responseBody: null,
+      };
+      const base = { id: job.id, claimNo: job.claimNo, workerId: worker, record };
+      if (index % 2 === 0) return { ...base, kind: "succeed" };
+      return {
+        ...base,
+        kind: "fail",
+        retryAtMs: 0,
+        retryQueue: 33,
+        finalReason: null,
+        maybeDead: false,
+      };
+    });
+    proxy.addFault({ kind: "cut-answer", at: "UPDATE" });
+    await assert.rejects(shard.jobs.recordResults(results, RETENTION), OutcomeUnknown);
+    const written = await rows("*");
+    assert.deepEqual(await shard.jobs.recordResults(results, RETENTION), {
+      written: 0,
+      lostRaces: 4,
+    });
+    assert.deepEqual(await rows("*"), written);
+  });
+
+  test("jobs whose give-back was not answered are back once", async () => {
+    await addTaskWithJobs(2);
+    const held = (await claimAll()).map(({ id, claimNo }) => ({ id, claimNo, workerId: worker }));
+    proxy.addFault({ kind: "cut-answer", at: "UPDATE" });
+    await assert.rejects(shard.jobs.giveBack(held, RETENTION), OutcomeUnknown);
+    assert.deepEqual(await shard.jobs.giveBack(held, RETENTION), { written: 0, lostRaces: 2 });
+    assert.deepEqual(await rows("status, attempt, claim_no"), [
+      { status: "pending", attempt: 0, claim_no: 1 },
+      { status: "pending", attempt: 0, claim_no: 1 },
+    ]);
+  });
+
+  test("a tick whose COMMIT happened unheard has made its jobs; the next one makes none twice", async () => {
+    const { task } = buildTask(Date.now());
+    const dueAtMs = Math.floor(Date.now() / 1_000) * 1_000;
+    const built = buildTask(Date.now(), { task: { ...task, nextRunAtMs: dueAtMs } });
+    await shard.tasks.create({
+      task: { ...built.task, id: task.id },
+      version: { ...built.version, taskId: task.id },
+    });
+    const tick = () =>
+      shard.tasks.materialize(BOUNDS, ({ nowMs, due }) => ({
+        jobs: due.map((one) => makeScheduledJob(one, "schedule", dueAtMs, nowMs)),
+        advances: due.map((one) => ({
+          taskId: one.id,
+          nextRunAtMs: nowMs + HOUR_MS,
+          madeUntilMs: dueAtMs,
+          error: null,
+        })),
+      }));
+    proxy.addFault({ kind: "cut-before", at: "UPDATE", inTransactionWith: "INSERT INTO jobs" });
+    await assert.rejects(tick(), { code: "store-unavailable" });
+    assert.deepEqual(await rows("1"), [], "the INSERT went with its transaction");
+    proxy.addFault({ kind: "cut-answer", at: "COMMIT", inTransactionWith: "INSERT INTO jobs" });
+    await assert.rejects(tick(), OutcomeUnknown);
+    assert.equal((await rows("1")).length, 1);
+    assert.equal(await tick(), null);
+    assert.equal((await rows("1")).length, 1);
+  });
+
+  test("a create and a pause whose COMMIT was not answered are unknown", async () => {
+    const task = await addTaskWithJobs(1);
+    proxy.addFault({ kind: "cut-answer", at: "COMMIT" });
+    await assert.rejects(shard.tasks.create(buildTask(Date.now())), OutcomeUnknown);
+    proxy.addFault({ kind: "cut-answer", at: "COMMIT" });
+    const pause = shard.tasks.edit<never>(
+      task.tenantId,
+      task.id,
+      (locked) => ({
+        kind: "write",
+        task: { ...locked.task, status: "paused" },
+        newVersion: null,
+        jobsEffect: { kind: "cancel", reason: "task paused" },
+        makeJobs: [],
+      }),
+      RETENTION,
+    );
+    await assert.rejects(pause, OutcomeUnknown);
+    assert.deepEqual(await rows("status, reason"), [
+      { status: "cancelled", reason: "task paused" },
+    ]);
+  });
+
+  test("a heartbeat gets through while every other connection is busy", async () => {
+    const task = await addTaskWithJobs(0);
+    const holder = databases.run(
+      `SELECT SLEEP(1) FROM tasks WHERE tenant_id = '${task.tenantId}' FOR UPDATE`,
+    );
+    const waiting = Array.from({ length: 4 }, () =>
+      shard.tasks.runNow(task.tenantId, task.id, (current, nowMs) =>
+        makeManualJob(current, "manual", nowMs, 1 + Math.floor(Math.random() * 65_000), null),
+      ),
+    );
+    const from = performance.now();
+    assert.deepEqual(await shard.workers.renew(worker, HOUR_MS), { kind: "renewed" });
+    assert.ok(performance.now() - from < 900);
+    await Promise.all([holder, ...waiting]);
+  });
+});
