@@ -2,8 +2,8 @@
 import type { TaskId } from "#core/domain/ids.ts";
 import { parseTaskId } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
+import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
-import { requestOfJob } from "#core/services/jobs/request-of-job.ts";
 import { createTask } from "#core/services/tasks/create-task.ts";
 import { deleteTask } from "#core/services/tasks/delete-task.ts";
 import { getTask } from "#core/services/tasks/get-task.ts";
@@ -151,7 +151,7 @@ async function run(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> 
   if (made.kind === "not-found") throw noSuchTask();
   if (made.kind === "invalid") throw fieldsProblem(made.problems);
   const { job, version } = made;
-  const sent = version === null ? null : requestOfJob(job, version);
+  const sent = version === null ? null : requestOfJob(job, version.request);
   return {
     status: 202,
     headers: { location: `/v1/jobs/${job.id}` },

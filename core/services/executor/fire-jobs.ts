@@ -58,6 +58,11 @@ export class Firing {
     while (held.sending < slots && lease.mayStart()) {
       const next = held.peekReady();
       if (next === null) return;
+      if (next.workerId !== lease.workerId) {
+        // Claimed under an id that was fenced while the claim was being taken in: others have it.
+        held.remove(next);
+        continue;
+      }
       if (this.#isTooNearBackstop(next)) {
         held.remove(next);
         this.#deps.outbox.addGivenBack([heldKey(next)]);

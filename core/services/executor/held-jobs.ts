@@ -56,7 +56,7 @@ export class HeldJobs {
   #arm(held: HeldJob): void {
     const delayMs = held.job.runAtMs - this.#database.nowMs();
     if (delayMs > 0) {
-      held.cancelTimer = this.#clock.setTimer(delayMs, () => {
+      held.cancelTimer = this.#clock.setTimer(Math.ceil(delayMs), () => {
         // A timer may fire some ms early: look at the database's clock again.
         if (held.phase === "timer") this.#arm(held);
       });

@@ -1,8 +1,8 @@
 import type { JobId, TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
+import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
-import { requestOfJob } from "./request-of-job.ts";
 
 /** A job with what it sends; `request` is null when its version is gone. */
 export interface JobWithRequest {
@@ -44,7 +44,7 @@ export async function withRequests(shard: Shard, jobs: readonly Job[]): Promise<
   );
   return jobs.map((job) => {
     const version = byKey.get(keyOf(job.taskId, job.taskVersion));
-    return { job, request: version === undefined ? null : requestOfJob(job, version) };
+    return { job, request: version === undefined ? null : requestOfJob(job, version.request) };
   });
 }
 

@@ -1,10 +1,9 @@
-import type { Job } from "#core/domain/job.ts";
-import type { HttpRequest, TaskVersion } from "#core/domain/task.ts";
+import type { Job } from "./job.ts";
+import type { HttpRequest } from "./task.ts";
 
 /** What a job sends: its version's request with the payload of a manual run laid over. Header names meet whatever their case. */
-export function requestOfJob(job: Pick<Job, "payload">, version: TaskVersion): HttpRequest {
+export function requestOfJob(job: Pick<Job, "payload">, request: HttpRequest): HttpRequest {
   const { payload } = job;
-  const { request } = version;
   if (payload === null) return request;
   const replaced = new Set(Object.keys(payload.headers ?? {}).map((name) => name.toLowerCase()));
   const kept = Object.entries(request.headers).filter(

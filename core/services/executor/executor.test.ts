@@ -1,0 +1,517 @@
+/** The executor on a shard in memory, with time moved by hand: what it sends, when, and what it leaves in the rows. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
+import type { MemoryTables } from "#adapters/memory/memory-tables.ts";
+import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
+import type { JobId, TenantId, WorkerId } from "#core/domain/ids.ts";
+import { makeTaskId, makeWorkerId, partitionOfTenant } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import { DRAIN_CALLS_MS, DRAIN_TOTAL_MS, START_WINDOW_MS } from "#core/domain/limits.ts";
+import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
+import type { Task, TaskWithVersion } from "#core/domain/task.ts";
+import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
+import { ManualClock, settle } from "#test/support/manual-clock.ts";
+import { runExecutor } from "#workers/executor/run-executor.ts";
+import { Executor } from "./executor.ts";
+
+const RETENTION = { succeededMs: 3_600_000, endedMs: 86_400_000 };
+const TENANT = "acme" as TenantId;
+
+interface Sent extends Call {
+  readonly atMs: number;
+}
+
+type Endpoint = (call: Call) => { status: number; afterMs?: number };
+
+/** A whole world: one shard, one executor, an endpoint, and faults by verb. */
+function openWorld(options: { slots?: number; endpoint?: Endpoint } = {}) {
+  const clock = new ManualClock();
+  const faults = new Map<string, { when: "before" | "after"; error: () => Error; left: number }>();
+  const strike = (when: "before" | "after") => async (verb: string) => {
+    const fault = faults.get(verb);
+    if (fault?.when !== when || fault.left === 0) return;
+    fault.left--;
+    throw fault.error();
+  };
+  const hooks = { beforeCommit: strike("before"), afterCommit: strike("after") };
+  const shards = openMemoryShards({ clock, hooks });
+  const sent: Sent[] = [];
+  const caller = scriptedCaller(clock, sent, options.endpoint ?? (() => ({ status: 200 })));
+  const counters = new Map<string, number>();
+  const metrics = {
+    count: (name: string, by: number) => void counters.set(name, (counters.get(name) ?? 0) + by),
+    observeLagMs: () => {},
+  };
+  const logger = { info: () => {}, warn: () => {}, error: () => {} };
+  let next = 0;
+  const random = {
+    bytes: (length: number) => new Uint8Array(length).fill(++next),
+    unit: () => 0.5,
+  };
+  const [shard] = shards.all();
+  assert(shard !== undefined);
+  const executor = new Executor({
+    shard,
+    caller,
+    clock,
+    random,
+    metrics,
+    logger,
+    retention: RETENTION,
+    slots: options.slots ?? 10,
+  });
+  const stop = new AbortController();
+  const ended = runExecutor(executor, { clock, random, logger }, stop.signal);
+  return { clock, faults, tables: shards.tables, shard, sent, counters, executor, stop, ended };
+}
+
+function scriptedCaller(clock: ManualClock, sent: Sent[], endpoint: Endpoint): Caller {
+  return {
+    call: async (call, signal): Promise<CallOutcome> => {
+      sent.push({ ...call, atMs: clock.nowMs() });
+      const { status, afterMs = 0 } = endpoint(call);
+      if (afterMs > 0) await clock.sleep(afterMs, signal);
+      if (signal.aborted) return { kind: "failed", error: "interrupted", durationMs: afterMs };
+      return {
+        kind: "answered",
+        statusCode: status,
+        retryAfterMs: null,
+        responseBody: "body",
+        durationMs: afterMs,
+      };
+    },
+    close: async () => {},
+  };
+}
+
+let made = 0;
+function addTask(tables: MemoryTables, changes: Partial<Task> = {}): TaskWithVersion {
+  const random = new Uint8Array(8);
+  new DataView(random.buffer).setUint32(4, ++made);
+  const id = makeTaskId(tables.nowMs(), partitionOfTenant(TENANT), random);
+  const retry = {
+    maxAttempts: 3,
+    initialDelaySeconds: 10,
+    factor: 3,
+    maxDelaySeconds: 600,
+    jitter: 0.2,
+  };
+  const version = {
+    taskId: id,
+    requestVersion: 1,
+    request: {
+      method: "POST",
+      url: "https://example.com/hook",
+      headers: { "X-Kind": "a" },
+      body: "{}",
+      bodyBase64: null,
+    },
+    timeoutMs: 30_000,
+    retry,
+  };
+  const task: Task = {
+    id,
+    tenantId: TENANT,
+    name: id,
+    description: null,
+    tags: [],
+    status: "active",
+    schedule: { type: "every", seconds: 3_600, anchor: "1970-01-01T00:00:00.000Z" },
+    priority: "normal",
+    catchUp: "all",
+    startAtMs: null,
+    endAtMs: null,
+    nextRunAtMs: null,
+    madeUntilMs: null,
+    version: 1,
+    requestVersion: 1,
+    timeoutMs: version.timeoutMs,
+    maxAttempts: retry.maxAttempts,
+    error: null,
+    createdAtMs: tables.nowMs(),
+    updatedAtMs: tables.nowMs(),
+    ...changes,
+  };
+  tables.tasks.set(id, task);
+  tables.addVersion(version);
+  return { task, version };
+}
+
+function addJob(tables: MemoryTables, inMs: number, changes: Partial<Task> = {}): JobId {
+  const { task } = addTask(tables, changes);
+  const job = makeScheduledJob(task, "schedule", tables.nowMs() + inMs, tables.nowMs());
+  tables.insertJobs([job]);
+  return job.id;
+}
+
+function jobOf(tables: MemoryTables, id: JobId): Job {
+  const job = tables.jobs.get(id);
+  assert(job !== undefined);
+  return job;
+}
+
+async function endWorld(world: ReturnType<typeof openWorld>): Promise<boolean> {
+  world.stop.abort();
+  await world.clock.advance(DRAIN_TOTAL_MS);
+  return world.ended;
+}
+
+test("a job is claimed ahead and sent at its second, once, with the three headers; its success is recorded", async () => {
+  const world = openWorld();
+  const { clock, tables, sent } = world;
+  await clock.advance(500);
+  const id = addJob(tables, 5_250);
+  const dueMs = tables.nowMs() + 5_250;
+  await clock.advance(5_200);
+  assert.equal(sent.length, 0);
+  assert.equal(jobOf(tables, id).status, "running");
+  await clock.advance(300);
+  assert.equal(sent.length, 1);
+  assert.equal(sent[0]?.atMs, dueMs);
+  assert.deepEqual(sent[0]?.headers, {
+    "user-agent": "at-and-cron/1",
+    "x-kind": "a",
+    "idempotency-key": id,
+    "x-scheduled-at": new Date(dueMs).toISOString(),
+    "x-attempt": "1",
+  });
+  const job = jobOf(tables, id);
+  assert.equal(job.status, "succeeded");
+  assert.equal(job.workerId, null);
+  assert.deepEqual(job.attempts["1"], {
+    attempt: 1,
+    startedAtMs: dueMs,
+    lagMs: 0,
+    durationMs: 0,
+    statusCode: 200,
+    error: null,
+    responseBody: "body",
+  });
+  assert.equal(await endWorld(world), true);
+  assert.equal(tables.workers.size, 0, "a clean exit leaves no worker behind");
+});
+
+test("failures are retried with growing waits, numbered, and end dead when used up", async () => {
+  const world = openWorld({ endpoint: () => ({ status: 500 }) });
+  const { clock, tables, sent } = world;
+  const id = addJob(tables, 1_000);
+  await clock.advance(60_000);
+  assert.deepEqual(
+    sent.map(({ headers }) => headers["x-attempt"]),
+    ["1", "2", "3"],
+  );
+  const waits = sent.slice(1).map(({ atMs }, i) => atMs - (sent[i]?.atMs ?? 0));
+  assert.ok(
+    Math.abs((waits[0] ?? 0) - 10_000) < 50 && Math.abs((waits[1] ?? 0) - 30_000) < 50,
+    `${waits}`,
+  );
+  assert.partialDeepStrictEqual(jobOf(tables, id), {
+    status: "dead",
+    reason: "attempts used up",
+    attempt: 3,
+    claimNo: 3,
+  });
+  await endWorld(world);
+});
+
+test("more urgent jobs get the free slots first, and never more than there are slots", async () => {
+  let atOnce = 0;
+  let most = 0;
+  const world = openWorld({
+    slots: 2,
+    endpoint: () => {
+      most = Math.max(most, ++atOnce);
+      world.clock.setTimer(100, () => atOnce--);
+      return { status: 200, afterMs: 100 };
+    },
+  });
+  const { clock, tables, sent } = world;
+  await clock.advance(100);
+  const low = Array.from({ length: 4 }, () => addJob(tables, 2_000, { priority: "low" }));
+  const critical = Array.from({ length: 4 }, () => addJob(tables, 2_000, { priority: "critical" }));
+  await clock.advance(4_000);
+  const order = sent.map(({ headers }) => headers["idempotency-key"] as JobId);
+  assert.deepEqual(new Set(order.slice(0, 4)), new Set(critical));
+  assert.deepEqual(new Set(order.slice(4)), new Set(low));
+  assert.equal(most, 2);
+  await endWorld(world);
+});
+
+test("cut off from the database, no call starts later than the window after the last good poll", async () => {
+  const world = openWorld();
+  const { clock, tables, sent, faults } = world;
+  await clock.advance(1_000);
+  // Claimed while all is well; due inside and beyond the window.
+  const soon = addJob(tables, 1_100);
+  await clock.advance(200);
+  const cutMs = clock.nowMs();
+  const away = { when: "before", error: () => new StoreUnavailable("away"), left: 10_000 } as const;
+  for (const verb of ["poll", "renew", "recordResults", "claimDue"]) faults.set(verb, { ...away });
+  const held = jobOf(tables, soon);
+  assert.equal(held.status, "running");
+  await clock.advance(30_000);
+  assert.equal(sent.length, 1);
+  assert.ok((sent[0]?.atMs ?? 0) <= cutMs + START_WINDOW_MS);
+  assert.equal(jobOf(tables, soon).status, "running", "the result waits in memory");
+  faults.clear();
+  await clock.advance(2_500);
+  assert.equal(jobOf(tables, soon).status, "succeeded");
+  assert.equal(sent.length, 1);
+  await endWorld(world);
+});
+
+test("a job that waited in memory while the lease ran out is not sent before the lease is good again", async () => {
+  const world = openWorld({ slots: 1, endpoint: () => ({ status: 200, afterMs: 8_000 }) });
+  const { clock, tables, sent, faults } = world;
+  await clock.advance(1_000);
+  addJob(tables, 0);
+  await clock.advance(300);
+  addJob(tables, 0);
+  await clock.advance(300);
+  assert.equal(sent.length, 1);
+  const away = { when: "before", error: () => new StoreUnavailable("away"), left: 10_000 } as const;
+  for (const verb of ["poll", "renew"]) faults.set(verb, { ...away });
+  await clock.advance(9_000);
+  assert.equal(sent.length, 1, "the slot is free, but nothing may start");
+  faults.clear();
+  const backMs = clock.nowMs();
+  await clock.advance(3_000);
+  assert.equal(sent.length, 2);
+  assert.ok((sent[1]?.atMs ?? 0) >= backMs);
+  await endWorld(world);
+});
+
+test("fenced: unsent jobs are dropped, the call under way is still recorded under the old id, work goes on under a new one", async () => {
+  const world = openWorld({ endpoint: () => ({ status: 200, afterMs: 3_000 }) });
+  const { clock, tables, sent, faults, shard } = world;
+  await clock.advance(1_000);
+  const underWay = addJob(tables, 0);
+  await clock.advance(300);
+  const away = { when: "before", error: () => new StoreUnavailable("away"), left: 10_000 } as const;
+  const unsent = addJob(tables, 1_150);
+  await clock.advance(300);
+  assert.equal(jobOf(tables, unsent).status, "running");
+  const [old] = tables.workers.keys();
+  assert(old !== undefined);
+  tables.workers.set(old, { leaseUntilMs: clock.nowMs() - 1, fencedAtMs: clock.nowMs() });
+  faults.set("poll", { ...away });
+  await clock.advance(2_100);
+  faults.clear();
+  assert.equal(sent.length, 1, "the unsent job was dropped when the renewal found the fence");
+  await clock.advance(3_000);
+  assert.equal(jobOf(tables, underWay).status, "succeeded");
+  assert.equal(jobOf(tables, unsent).status, "running", "it is the reconciler's to give back");
+  const later = addJob(tables, 100);
+  await clock.advance(4_000);
+  assert.equal(jobOf(tables, later).status, "succeeded");
+  const ids = [...tables.workers.keys()] as WorkerId[];
+  assert.equal(ids.length, 2);
+  assert.equal((await shard.workers.renew(old, 1)).kind, "fenced");
+  await endWorld(world);
+});
+
+for (const when of ["before", "after"] as const)
+  test(`a claim whose COMMIT was lost ${when} it happened: every job is sent once`, async () => {
+    const world = openWorld();
+    const { clock, tables, sent, faults, counters } = world;
+    await clock.advance(1_000);
+    faults.set("claimDue", { when, error: () => new OutcomeUnknown("cut"), left: 1 });
+    faults.set("adopt", { when: "before", error: () => new StoreUnavailable("away"), left: 3 });
+    const ids = Array.from({ length: 20 }, () => addJob(tables, 500));
+    await clock.advance(10_000);
+    assert.equal(sent.length, 20);
+    assert.ok(ids.every((id) => jobOf(tables, id).status === "succeeded"));
+    assert.equal(counters.get("claims_unknown"), 1);
+    await endWorld(world);
+  });
+
+for (const when of ["before", "after"] as const)
+  test(`results whose write was lost ${when} it happened are repeated, and nothing is sent again`, async () => {
+    const world = openWorld();
+    const { clock, tables, sent, faults } = world;
+    await clock.advance(1_000);
+    faults.set("recordResults", { when, error: () => new OutcomeUnknown("cut"), left: 5 });
+    const ids = Array.from({ length: 20 }, () => addJob(tables, 500));
+    await clock.advance(10_000);
+    assert.equal(sent.length, 20);
+    assert.ok(ids.every((id) => jobOf(tables, id).status === "succeeded"));
+    await endWorld(world);
+  });
+
+test("a revocation takes an unsent job out of its timer: it ends cancelled, and no call is made", async () => {
+  const world = openWorld();
+  const { clock, tables, sent, shard } = world;
+  await clock.advance(1_000);
+  const id = addJob(tables, 1_150);
+  await clock.advance(300);
+  assert.equal(jobOf(tables, id).status, "running");
+  const { taskId } = jobOf(tables, id);
+  const paused = await shard.tasks.edit<never>(
+    TENANT,
+    taskId,
+    ({ task }) => ({
+      kind: "write",
+      task: { ...task, status: "paused" },
+      newVersion: null,
+      jobsEffect: { kind: "cancel", reason: "task paused" },
+      makeJobs: [],
+    }),
+    RETENTION,
+  );
+  assert.equal(paused.kind, "written");
+  await clock.advance(5_000);
+  assert.equal(sent.length, 0);
+  assert.partialDeepStrictEqual(jobOf(tables, id), {
+    status: "cancelled",
+    reason: "task paused",
+    attempt: 0,
+    claimNo: 1,
+  });
+  await endWorld(world);
+});
+
+test("a job that could not end before its backstop is given back and sent later, on the same attempt number", async () => {
+  const world = openWorld({ slots: 1, endpoint: () => ({ status: 200, afterMs: 29_000 }) });
+  const { clock, tables, sent } = world;
+  await clock.advance(1_000);
+  const first = addJob(tables, 0);
+  await clock.advance(300);
+  const second = addJob(tables, 0);
+  await clock.advance(70_000);
+  assert.deepEqual(
+    sent.map(({ headers }) => [headers["idempotency-key"], headers["x-attempt"]]),
+    [
+      [first, "1"],
+      [second, "1"],
+    ],
+  );
+  assert.partialDeepStrictEqual(jobOf(tables, second), {
+    status: "succeeded",
+    attempt: 1,
+    claimNo: 2,
+  });
+  await endWorld(world);
+});
+
+test("a job whose request is gone ends dead with the reason, and holds up nobody", async () => {
+  const world = openWorld();
+  const { clock, tables, sent } = world;
+  await clock.advance(1_000);
+  const id = addJob(tables, 0);
+  tables.versions.clear();
+  const fine = addJob(tables, 0);
+  await clock.advance(2_000);
+  assert.partialDeepStrictEqual(jobOf(tables, id), {
+    status: "dead",
+    reason: "its request version does not exist",
+  });
+  assert.equal(jobOf(tables, fine).status, "succeeded");
+  assert.equal(sent.length, 1);
+  await endWorld(world);
+});
+
+test("a manual run's payload is laid over the request, header by header", async () => {
+  const world = openWorld();
+  const { clock, tables, sent } = world;
+  const { task } = addTask(tables);
+  const payload = { headers: { "x-KIND": "b", "x-new": "c" }, body: "other" };
+  tables.insertJobs([makeManualJob(task, "manual", tables.nowMs(), 7, payload)]);
+  await clock.advance(2_000);
+  assert.equal(sent.length, 1);
+  assert.partialDeepStrictEqual(sent[0], {
+    body: "other",
+    headers: { "x-kind": "b", "x-new": "c" },
+  });
+  await endWorld(world);
+});
+
+test("drain: 50 waiting jobs go back at once as they were, 10 calls under way are finished, and the exit is clean", async () => {
+  const world = openWorld({ slots: 10, endpoint: () => ({ status: 200, afterMs: 20_000 }) });
+  const { clock, tables, sent, executor } = world;
+  await clock.advance(1_000);
+  const ids = Array.from({ length: 60 }, () => addJob(tables, 0));
+  await clock.advance(2_000);
+  assert.deepEqual(executor.load, { held: 60, sending: 10, waiting: 0 });
+  world.stop.abort();
+  await clock.advance(100);
+  const back = ids.map((id) => jobOf(tables, id)).filter(({ status }) => status === "pending");
+  assert.equal(back.length, 50);
+  assert.ok(
+    back.every(
+      ({ attempt, claimNo, workerId }) => attempt === 0 && claimNo === 1 && workerId === null,
+    ),
+  );
+  await clock.advance(25_000);
+  assert.equal(await world.ended, true);
+  assert.equal(ids.filter((id) => jobOf(tables, id).status === "succeeded").length, 10);
+  assert.equal(sent.length, 10);
+  assert.equal(tables.workers.size, 0);
+});
+
+test("drain: a call that outlasts the bound ends as interrupted and costs no attempt", async () => {
+  const world = openWorld({ endpoint: () => ({ status: 200, afterMs: 500_000 }) });
+  const { clock, tables } = world;
+  const { task } = addTask(tables, { timeoutMs: 900_000 });
+  const job = makeScheduledJob(task, "schedule", tables.nowMs(), tables.nowMs());
+  tables.insertJobs([job]);
+  await clock.advance(2_000);
+  world.stop.abort();
+  await clock.advance(DRAIN_CALLS_MS - 1_000);
+  assert.equal(jobOf(tables, job.id).status, "running");
+  await clock.advance(3_000);
+  assert.equal(await world.ended, true);
+  assert.partialDeepStrictEqual(jobOf(tables, job.id), {
+    status: "pending",
+    attempt: 1,
+    lost: 1,
+    workerId: null,
+  });
+  assert.equal(jobOf(tables, job.id).attempts["1"]?.error, "interrupted");
+});
+
+test("drain with the database away: gives up before the deadline and says that it was not clean", async () => {
+  const world = openWorld();
+  const { clock, tables, faults } = world;
+  await clock.advance(1_000);
+  addJob(tables, 0);
+  faults.set("recordResults", {
+    when: "before",
+    error: () => new StoreUnavailable("away"),
+    left: 100_000,
+  });
+  await clock.advance(1_000);
+  world.stop.abort();
+  await clock.advance(112_000);
+  assert.equal(await world.ended, false);
+});
+
+test("two executors on one shard share 1,000 jobs: each is sent once", async () => {
+  const world = openWorld();
+  const { clock, tables, sent, shard } = world;
+  const caller = scriptedCaller(clock, sent, () => ({ status: 200, afterMs: 5 }));
+  const logger = { info: () => {}, warn: () => {}, error: () => {} };
+  const metrics = { count: () => {}, observeLagMs: () => {} };
+  const random = { bytes: (n: number) => new Uint8Array(n).fill(200), unit: () => 0.5 };
+  assert.notEqual(makeWorkerId(random.bytes(16)), [...tables.workers.keys()][0]);
+  const other = new Executor({
+    shard,
+    caller,
+    clock,
+    random,
+    metrics,
+    logger,
+    retention: RETENTION,
+    slots: 10,
+  });
+  const otherEnded = runExecutor(other, { clock, random, logger }, world.stop.signal);
+  await clock.advance(1_000);
+  const ids = Array.from({ length: 1_000 }, () => addJob(tables, 2_000));
+  await clock.advance(20_000);
+  assert.equal(sent.length, 1_000);
+  assert.equal(new Set(sent.map(({ headers }) => headers["idempotency-key"])).size, 1_000);
+  assert.ok(ids.every((id) => jobOf(tables, id).status === "succeeded"));
+  await settle();
+  assert.equal(await endWorld(world), true);
+  assert.equal(await otherEnded, true);
+});
