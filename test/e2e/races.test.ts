@@ -6,6 +6,7 @@ import { systemClock } from "#adapters/system/clock.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import type { LogFields } from "#core/ports/logger.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { writeAtRandom } from "#test/support/random-writers.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
@@ -183,19 +184,5 @@ async function stopAll(processes: readonly OwnProcess[]): Promise<void> {
     assert.deepEqual(await one.ended(STOPPED_MS), { code: 0, signal: null }, one.lines.join("\n"));
     const failures = one.lines.filter((line) => line.includes('"level":"error"'));
     assert.deepEqual(failures, []);
-  }
-}
-
-/** Repeats a look at the database until it holds. */
-async function eventually(look: () => Promise<void>, deadlineMs = 30_000): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  for (;;) {
-    try {
-      await look();
-      return;
-    } catch (error) {
-      if (performance.now() > endMs) throw error;
-      await new Promise((wake) => setTimeout(wake, 50));
-    }
   }
 }

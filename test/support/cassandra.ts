@@ -1,4 +1,5 @@
 /** Cassandra for test files: the node that CASSANDRA_CONTACT_POINTS names, else one of the file's own; a keyspace per file. */
+import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -21,21 +22,28 @@ export interface TestKeyspace {
 /** A node of the test's own, natively even where another is given, so that it may be killed. Ends with the file. */
 export async function ownCassandra(sync: "periodic" | "group"): Promise<
   CassandraServer & {
-    readonly port: number;
-    /** After a kill. */
+    /** After a stop or a kill. */
     restart(): Promise<void>;
+    pidNow(): number;
   }
 > {
   const dir = mkdtempSync(join(tmpdir(), "cass-test-"));
   const port = await freePort();
   const { CASSANDRA_CONTACT_POINTS: _, ...env } = process.env;
   const start = () => startCassandra({ dir, port, env, sync });
-  const server = await start();
+  let server = await start();
   after(async () => {
     await server.stop();
     rmSync(dir, { recursive: true, force: true });
   });
-  return { ...server, port, restart: async () => void (await start()) };
+  const restart = async () => {
+    server = await start();
+  };
+  const pidNow = () => {
+    assert(server.pid !== null, "a native node has a pid");
+    return server.pid;
+  };
+  return { ...server, restart, pidNow };
 }
 
 /** Migrated, and dropped when the file has ended. */

@@ -12,8 +12,8 @@ import { resumeTask } from "#core/services/tasks/resume-task.ts";
 import { runTask } from "#core/services/tasks/run-task.ts";
 import type { TaskServiceDeps, TaskSettings } from "#core/services/tasks/task-settings.ts";
 
-const WRITERS = 6;
-const TASKS = 120;
+const WRITERS = 8;
+const TASKS = 40;
 
 interface Live {
   readonly id: TaskId;
