@@ -89,7 +89,7 @@ export async function startSink(): Promise<SinkProcess> {
 }
 
 /** A port of the loopback interface that nothing listens on now. */
-export function freePort(): Promise<number> {
+function freePort(): Promise<number> {
   return new Promise((found, failed) => {
     const server = createServer();
     server.once("error", failed);
