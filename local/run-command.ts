@@ -38,7 +38,9 @@ export async function runCommand(
     opts.onLine?.(line);
   });
   let killTimer: NodeJS.Timeout | undefined;
+  let ending = false;
   const end = () => {
+    ending = true;
     killGroup(child.pid, "SIGTERM");
     killTimer = setTimeout(() => {
       killGroup(child.pid, "SIGKILL");
@@ -63,6 +65,8 @@ export async function runCommand(
   opts.signal?.removeEventListener("abort", end);
   clearTimeout(timer);
   clearTimeout(killTimer);
+  // The command itself may have ended before what it had started.
+  if (ending) killGroup(child.pid, "SIGKILL");
   return result;
 }
 

@@ -99,6 +99,11 @@ describe("the supervisor", () => {
       port: await pickPort(0),
       env: { ...env, MYSQL_POOL: "32M", MYSQL_REDO: "16M" },
     });
+    // A run that is cut short: supervisors hear of it themselves, the server does not.
+    process.once("SIGTERM", () => {
+      if (mysql.pid !== null) process.kill(mysql.pid, "SIGTERM");
+      process.exit(1);
+    });
   });
   after(async () => {
     // What a failed test has left.

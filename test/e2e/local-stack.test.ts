@@ -36,6 +36,12 @@ describe("the stack on one machine", () => {
     const { MYSQL_URL: _, ...inherited } = process.env;
     const [API_PORT, MYSQL_PORT] = ports.map(String);
     env = { ...inherited, LOCAL_DIR: localDir, API_PORT, MYSQL_PORT, MYSQL_POOL: "64M" };
+    // A run that is cut short must not leave a stack behind: it lives in process groups of its own.
+    process.once("SIGTERM", () => {
+      const stopped = { cwd: REPOSITORY, env, detached: true, stdio: "ignore" } as const;
+      spawn(process.execPath, ["local/stop.ts"], stopped).unref();
+      process.exit(1);
+    });
   });
   after(async () => {
     await run("stop");
