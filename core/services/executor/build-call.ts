@@ -13,8 +13,7 @@ export function buildCall(job: ClaimedJob, versionRequest: HttpRequest): Call {
     method: request.method,
     url: request.url,
     headers: {
-      "user-agent": USER_AGENT,
-      ...lowerCased(request.headers),
+      ...withUserAgent(request.headers),
       "idempotency-key": job.id,
       "x-scheduled-at": new Date(job.scheduledAtMs).toISOString(),
       "x-attempt": String(job.attempt),
@@ -25,11 +24,10 @@ export function buildCall(job: ClaimedJob, versionRequest: HttpRequest): Call {
   };
 }
 
-/** Ours come last and replace, whatever the case of a tenant's. */
-function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
-  );
+/** A tenant's headers go out as written; ours are refused when a task is saved, so none is doubled. */
+function withUserAgent(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const given = Object.keys(headers).some((name) => name.toLowerCase() === "user-agent");
+  return given ? { ...headers } : { "user-agent": USER_AGENT, ...headers };
 }
 
 function fromBase64(text: string): Uint8Array {

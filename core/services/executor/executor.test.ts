@@ -171,7 +171,7 @@ test("a job is claimed ahead and sent at its second, once, with the three header
   assert.equal(sent[0]?.atMs, dueMs);
   assert.deepEqual(sent[0]?.headers, {
     "user-agent": "at-and-cron/1",
-    "x-kind": "a",
+    "X-Kind": "a",
     "idempotency-key": id,
     "x-scheduled-at": new Date(dueMs).toISOString(),
     "x-attempt": "1",
@@ -421,8 +421,9 @@ test("a manual run's payload is laid over the request, header by header", async 
   assert.equal(sent.length, 1);
   assert.partialDeepStrictEqual(sent[0], {
     body: "other",
-    headers: { "x-kind": "b", "x-new": "c" },
+    headers: { "x-KIND": "b", "x-new": "c" },
   });
+  assert.ok(!("X-Kind" in (sent[0]?.headers ?? {})), "replaced, not doubled");
   await endWorld(world);
 });
 
