@@ -131,7 +131,7 @@ export class MemoryTaskStore implements TaskStore {
       const made = this.#tables.insertJobs(jobs);
       for (const advance of advances) this.#advance(advance);
       return {
-        tasks: advances.length,
+        tasks: locked.size,
         made,
         alreadyMade: jobs.length - made,
         errors: advances.filter((advance) => advance.error !== null).length,

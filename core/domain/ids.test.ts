@@ -83,6 +83,15 @@ describe("task ids", () => {
       ` ${id}`,
     ];
     for (const other of others) assert.equal(parseTaskId(other), null, other);
+    for (const [at, value] of [
+      [6, 0x40],
+      [8, 0x40],
+    ] as const) {
+      const bytes = taskIdToBytes(id);
+      bytes[at] = value;
+      const other = taskIdFromBytes(bytes);
+      assert.equal(parseTaskId(other), null, "another version or variant of UUID");
+    }
   });
 });
 

@@ -14,7 +14,7 @@ import {
 } from "./job.ts";
 import type { Context, JobEvent } from "./job-state.ts";
 import { applyEvent, isFinished } from "./job-state.ts";
-import { BACKSTOP_SLACK_MS, FROZEN_MS } from "./limits.ts";
+import { ATTEMPT_RECORDS_MAX, BACKSTOP_SLACK_MS, FROZEN_MS } from "./limits.ts";
 import { makeScheduledJob } from "./make-job.ts";
 
 const NOW = Date.UTC(2026, 5, 1, 9, 0, 0);
@@ -478,6 +478,19 @@ describe("every state with every event", () => {
       }
     }
   });
+});
+
+test("the newest records are kept: with as many as there may be, the lowest claim goes", () => {
+  const kept = (claims: readonly number[]) => {
+    const attempts = Object.fromEntries(claims.map((claimNo) => [claimNo, RECORD]));
+    const before = running({ attempts, claimNo: 200 });
+    const after = applyEvent(before, { ...EVENTS.succeed, claimNo: 200 }, CONTEXT);
+    assert(after.kind === "moved");
+    return Object.keys(after.job.attempts).map(Number);
+  };
+  const claims = [3, 7, ...Array.from({ length: ATTEMPT_RECORDS_MAX - 2 }, (_, i) => 90 + i)];
+  assert.deepEqual(kept(claims), [...claims.slice(1), 200]);
+  assert.deepEqual(kept(claims.slice(1)), [...claims.slice(1), 200]);
 });
 
 describe("archive", () => {

@@ -54,6 +54,12 @@ describe("delays", () => {
     assert.equal(delay(Number.POSITIVE_INFINITY), 21_600_000);
   });
 
+  test("a factor that grows beyond all numbers ends at the maximum; no delay stays none", () => {
+    const steep = { ...RETRY_DEFAULT, factor: 1e300, jitter: 0 };
+    assert.equal(retryDelayMs(steep, 20, MIDDLE, null), 21_600_000);
+    assert.equal(retryDelayMs({ ...steep, initialDelaySeconds: 0 }, 20, MIDDLE, null), 0);
+  });
+
   test("any policy, any failure: a whole number from 0 to both maxima, growing without jitter", () => {
     const policy: fc.Arbitrary<RetryPolicy> = fc.record({
       maxAttempts: fc.integer({ min: 1, max: 20 }),

@@ -68,8 +68,9 @@ export function retryDelayMs(
   assert(unit >= 0 && unit < 1, "unit is random in [0, 1)");
   const capMs = Math.min(policy.maxDelaySeconds * 1_000, RETRY_DELAY_MS_MAX);
   const exponent = Math.min(failures - 1, ATTEMPTS_MAX * 4);
-  const grown = policy.initialDelaySeconds * 1_000 * policy.factor ** exponent;
-  const base = Number.isFinite(grown) ? Math.min(grown, capMs) : capMs;
+  // A factor may grow beyond all numbers, and no delay at all times that is not a number.
+  const initialMs = policy.initialDelaySeconds * 1_000;
+  const base = initialMs === 0 ? 0 : Math.min(initialMs * policy.factor ** exponent, capMs);
   const varied = base * (1 + policy.jitter * (2 * unit - 1));
   const asked = retryAfterMs === null ? 0 : Math.min(Math.max(0, retryAfterMs), capMs);
   return Math.round(Math.min(Math.max(varied, asked), capMs));

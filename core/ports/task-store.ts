@@ -81,6 +81,7 @@ export interface MaterializeBounds {
 }
 
 export interface Materialized {
+  /** Tasks that the tick locked. */
   readonly tasks: number;
   /** Rows that were new. */
   readonly made: number;

@@ -31,7 +31,7 @@ import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 
 const JOBS = 12;
-const SEQUENCES = 12;
+const SEQUENCES = 40;
 const STEPS = 25;
 
 /** What the reporter of a result or a give-back believes about who holds the job. */

@@ -248,7 +248,8 @@ function writes(open: OpenStore): void {
     "a task that the plan does not advance stays due",
     onStore(open, async (store) => {
       const task = await addDue(store, -1_000);
-      await tick(store, () => ({ jobs: [], advances: [] }));
+      const { result } = await tick(store, () => ({ jobs: [], advances: [] }));
+      assert.deepEqual(result, { tasks: 1, made: 0, alreadyMade: 0, errors: 0 });
       const { due } = await tick(store, (seen) => advanceAll(seen, HOUR_MS));
       assert.deepEqual(
         due.due.map((seen) => seen.id),
