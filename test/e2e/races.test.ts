@@ -1,6 +1,7 @@
 /** Several schedulers and executors as the processes they are, on one database: nothing is lost, nothing comes twice. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { systemRandom } from "#adapters/system/random.ts";
@@ -45,12 +46,12 @@ describe("10,000 tasks due in one second, two schedulers, two executors", {
     url.host = `127.0.0.1:${proxy.port}`;
     return { mysqlUrl: url.href, databasePrefix: databases.databasePrefix };
   };
-  const createTasks = (batch: number, inMs: number) => {
+  const createTasks = (batch: number, inMs: number, { count = JOBS, spreadMs = 1_000 } = {}) => {
     const dueMs = Math.ceil(Date.now() / 1_000) * 1_000 + inMs;
     const schedule = { type: "at", at: new Date(dueMs).toISOString() };
     const { run } = databases;
     const url = `${sink.url}/ok/${batch}`;
-    return createBulkTasks({ run, count: JOBS, batch, url, schedule, dueMs, spreadMs: 1_000 });
+    return createBulkTasks({ run, count, batch, url, schedule, dueMs, spreadMs });
   };
   const count = async (where: string): Promise<number> => {
     const [row] = await databases.run(`SELECT COUNT(*) AS n FROM jobs WHERE ${where}`);
@@ -110,10 +111,36 @@ describe("10,000 tasks due in one second, two schedulers, two executors", {
       "every fault has struck",
     );
     await stopAll([...schedulers, ...executors]);
-    assert.equal(
-      executors.reduce((sum, one) => sum + counter(one, "claims_unknown"), 0),
-      5,
-    );
+    const unknown = executors.reduce((sum, one) => sum + counter(one, "claims_unknown"), 0);
+    assert.equal(unknown, 5, "claims whose COMMIT was not answered");
+  });
+
+  it("with the database out of reach for a while, then connections reset again and again", async () => {
+    const fewer = 2_000;
+    const settings = throughProxy();
+    await createTasks(2, 3_000, { count: fewer, spreadMs: 8_000 });
+    await using workers = new AsyncDisposableStack();
+    const all = [
+      ...twice(() => workers.use(startWorker("scheduler", settings))),
+      ...twice(() => workers.use(startWorker("executor", settings))),
+    ];
+    const before = 2 * JOBS;
+    await sink.until(() => sink.totals().keys > before + 100, DONE_MS);
+    proxy.pause();
+    await setTimeout(6_000);
+    proxy.resume();
+    await sink.until(() => sink.totals().keys > before + fewer / 2, DONE_MS);
+    await proxy.refuse(true);
+    proxy.resetAll();
+    await setTimeout(2_000);
+    await proxy.refuse(false);
+    for (let i = 0; i < 8; i++) {
+      await setTimeout(300);
+      proxy.resetAll();
+    }
+    await checkAll(before + fewer);
+    for (const worker of all) await worker.line("working again", STARTED_MS);
+    await stopAll(all);
   });
 });
 
