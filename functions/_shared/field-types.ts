@@ -1,5 +1,6 @@
 /** Field types that several schemas share. Each carries what OpenAPI needs to describe it. */
 import { z } from "zod";
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#core/domain/limits.ts";
 import { readIsoTime } from "#core/domain/schedule-instant.ts";
 
 const YEAR_9999_END_MS = 253_402_300_799_999;
@@ -35,7 +36,12 @@ export const instant = z
     ctx.addIssue({ code: "custom", message });
     return z.NEVER;
   })
-  .meta({ format: "date-time" });
+  .meta({ format: "date-time", examples: ["2026-12-01T09:00:00Z"] });
+
+export const timezone = z
+  .string()
+  .describe("Any IANA name; UTC if none is given.")
+  .meta({ examples: ["Europe/Madrid"] });
 
 /** A whole number in a query string. */
 export function wholeNumber(min: number, max: number) {
@@ -47,5 +53,18 @@ export function wholeNumber(min: number, max: number) {
       ctx.addIssue({ code: "custom", message: `must be a whole number from ${min} to ${max}` });
       return z.NEVER;
     })
-    .meta({ minimum: min, maximum: max });
+    .meta({ type: "integer", minimum: min, maximum: max });
 }
+
+/** What every list takes beside its filter. */
+export const pageQuery = {
+  limit: wholeNumber(1, PAGE_LIMIT_MAX)
+    .default(PAGE_LIMIT_DEFAULT)
+    .describe("Items of one page; a page ends at 4 MB too."),
+  cursor: z
+    .string()
+    .optional()
+    .describe("`nextCursor` of the page before; it belongs to its list and filter."),
+};
+
+export const noQuery = z.strictObject({});

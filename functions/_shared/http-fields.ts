@@ -36,7 +36,8 @@ export const url = z
     const message = faultOfUrl(text);
     if (message !== null) ctx.addIssue({ code: "custom", message });
   })
-  .meta({ format: "uri" });
+  .describe("http or https. Checked when it is called too: only public addresses are.")
+  .meta({ format: "uri", examples: ["https://example.com/hook"] });
 
 function faultOfUrl(text: string): string | null {
   if (!text.isWellFormed()) return "is not valid Unicode";
@@ -52,7 +53,15 @@ function faultOfUrl(text: string): string | null {
     : null;
 }
 
-export const headers = z.record(z.string(), z.string()).superRefine((all, ctx) => {
+export const headers = z
+  .record(z.string(), z.string())
+  .superRefine((all, ctx) => refuseHeaders(all, ctx))
+  .describe(
+    "Sent as they are written. Not those of the connection, nor the ones by which an endpoint knows our calls.",
+  )
+  .meta({ maxProperties: HEADERS_MAX, propertyNames: { pattern: TOKEN.source } });
+
+function refuseHeaders(all: Readonly<Record<string, string>>, ctx: z.RefinementCtx): void {
   const names = Object.keys(all);
   if (names.length > HEADERS_MAX)
     ctx.addIssue({ code: "custom", message: `must have at most ${HEADERS_MAX} headers` });
@@ -70,7 +79,7 @@ export const headers = z.record(z.string(), z.string()).superRefine((all, ctx) =
       code: "custom",
       message: `names and values must have at most ${HEADER_BYTES_MAX} bytes altogether`,
     });
-});
+}
 
 function faultOfHeader(name: string, value: string, seen: ReadonlySet<string>): string | null {
   const lowerCase = name.toLowerCase();
@@ -83,13 +92,16 @@ function faultOfHeader(name: string, value: string, seen: ReadonlySet<string>): 
   return null;
 }
 
-export const body = z.string().superRefine((text, ctx) => {
-  if (!text.isWellFormed()) {
-    const message = "is not valid Unicode: send binary as bodyBase64";
-    ctx.addIssue({ code: "custom", message });
-  }
-  refuseTooLarge(Buffer.byteLength(text), ctx);
-});
+export const body = z
+  .string()
+  .superRefine((text, ctx) => {
+    if (!text.isWellFormed()) {
+      const message = "is not valid Unicode: send binary as bodyBase64";
+      ctx.addIssue({ code: "custom", message });
+    }
+    refuseTooLarge(Buffer.byteLength(text), ctx);
+  })
+  .describe("Text, kept byte for byte as UTF-8, up to 256 KB.");
 
 export const bodyBase64 = z
   .string()
@@ -100,6 +112,7 @@ export const bodyBase64 = z
       ctx.addIssue({ code: "custom", message: "is not base64 (RFC 4648, with padding)" });
     refuseTooLarge(bytes.length, ctx);
   })
+  .describe("Binary, up to 256 KB; instead of `body`.")
   .meta({ contentEncoding: "base64" });
 
 function refuseTooLarge(bytes: number, ctx: z.RefinementCtx): void {

@@ -7,12 +7,13 @@ import { getJob } from "#core/services/jobs/get-job.ts";
 import { listTaskJobs } from "#core/services/jobs/list-task-jobs.ts";
 import type { ApiAnswer, ApiRequest, Operation } from "../_shared/api-event.ts";
 import { readCursor, writeCursor } from "../_shared/cursor.ts";
+import { noQuery } from "../_shared/field-types.ts";
+import { taskJobsQuery } from "../_shared/job-schema.ts";
 import { writePage } from "../_shared/page.ts";
 import { presentJob, presentJobInList } from "../_shared/present-job.ts";
 import { jobIdOf, noSuchJob, noSuchTask, queryOf, taskIdOf } from "../_shared/read-request.ts";
 import type { OperationOf } from "../_shared/routes.ts";
 import { validate } from "../_shared/validate.ts";
-import { noQuery, taskJobsQuery } from "./schema.ts";
 
 export interface JobsApiDeps extends JobServiceDeps {
   readonly clock: Clock;

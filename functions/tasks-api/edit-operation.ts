@@ -4,6 +4,7 @@ import type { Applied } from "#core/services/tasks/edit-task.ts";
 import { editTask } from "#core/services/tasks/edit-task.ts";
 import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
+import { noQuery } from "../_shared/field-types.ts";
 import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
 import {
   ifVersionOf,
@@ -12,10 +13,10 @@ import {
   taskIdOf,
   versionMismatch,
 } from "../_shared/read-request.ts";
+import { taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { isObject, mergeTask } from "./merge-patch.ts";
 import { etagOf, presentSettings, presentTask } from "./present-task.ts";
-import { noQuery, taskSchema } from "./schema.ts";
 
 export async function editTaskOperation(
   deps: TaskServiceDeps,

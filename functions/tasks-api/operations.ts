@@ -17,6 +17,7 @@ import { runTask } from "#core/services/tasks/run-task.ts";
 import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer, ApiRequest, Operation } from "../_shared/api-event.ts";
 import { readCursor, writeCursor } from "../_shared/cursor.ts";
+import { noQuery } from "../_shared/field-types.ts";
 import { writePage } from "../_shared/page.ts";
 import { presentJob } from "../_shared/present-job.ts";
 import { isoInstant } from "../_shared/present-request.ts";
@@ -29,20 +30,19 @@ import {
   versionMismatch,
 } from "../_shared/read-request.ts";
 import type { OperationOf } from "../_shared/routes.ts";
-import { validate } from "../_shared/validate.ts";
-import type { HealthDeps } from "./check-health.ts";
-import { checkHealth } from "./check-health.ts";
-import { editTaskOperation } from "./edit-operation.ts";
-import { etagOf, presentTask, presentTaskInList } from "./present-task.ts";
 import {
   listTasksQuery,
-  noQuery,
   nothingSchema,
   previewSchema,
   runSchema,
   taskSchema,
   upcomingQuery,
-} from "./schema.ts";
+} from "../_shared/task-schema.ts";
+import { validate } from "../_shared/validate.ts";
+import type { HealthDeps } from "./check-health.ts";
+import { checkHealth } from "./check-health.ts";
+import { editTaskOperation } from "./edit-operation.ts";
+import { etagOf, presentTask, presentTaskInList } from "./present-task.ts";
 
 export type TasksApiDeps = TaskServiceDeps & HealthDeps;
 

@@ -1,11 +1,9 @@
-/** What the tasks API takes: one strict schema per body and query. */
+/** What the tasks API takes: one strict schema per body and query. They validate, and the OpenAPI document is made from them. */
 import { z } from "zod";
 import {
   ATTEMPTS_MAX,
   DESCRIPTION_LENGTH_MAX,
   NAME_LENGTH_MAX,
-  PAGE_LIMIT_DEFAULT,
-  PAGE_LIMIT_MAX,
   RETRY_DELAY_MS_MAX,
   TAG_LENGTH_MAX,
   TAGS_MAX,
@@ -20,33 +18,59 @@ import { parseSchedule } from "#core/domain/schedule.ts";
 import { CATCH_UPS } from "#core/domain/task.ts";
 import { BODILESS_METHODS } from "#core/services/tasks/run-task.ts";
 import type { TaskSettings } from "#core/services/tasks/task-settings.ts";
-import { instant, line, wholeNumber } from "../_shared/field-types.ts";
-import { body, bodyBase64, headers, refuseTwoBodies, url } from "../_shared/http-fields.ts";
+import { instant, line, pageQuery, timezone, wholeNumber } from "./field-types.ts";
+import { body, bodyBase64, headers, refuseTwoBodies, url } from "./http-fields.ts";
 
 const UPCOMING_COUNT_DEFAULT = 10;
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+const EVERY_SECONDS_MAX = 366 * 86_400;
+export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 const AT_EXAMPLE = 'must be text in ISO 8601, such as "2026-12-01T09:00:00Z"';
 
 const scheduleShape = z.discriminatedUnion("type", [
-  z.strictObject({
-    type: z.literal("at"),
-    at: z.string({ error: AT_EXAMPLE }),
-    timezone: z.string().optional(),
-  }),
-  z.strictObject({
-    type: z.literal("cron"),
-    expression: z.string(),
-    timezone: z.string().optional(),
-  }),
-  z.strictObject({
-    type: z.literal("every"),
-    seconds: z.number(),
-    anchor: z.string().optional(),
-  }),
+  z
+    .strictObject({
+      type: z.literal("at"),
+      at: z
+        .string({ error: AT_EXAMPLE })
+        .describe("An instant with its offset, or a local time beside `timezone`.")
+        .meta({ examples: ["2026-12-01T09:00:00Z"] }),
+      timezone: timezone.optional(),
+    })
+    .describe("Once. A time in the past runs at once, on create only."),
+  z
+    .strictObject({
+      type: z.literal("cron"),
+      expression: z
+        .string()
+        .describe(
+          "5 fields, or 6 with seconds first; names, ranges, steps, lists, `L`, `#`, `?`, and `@daily` and the like.",
+        )
+        .meta({ examples: ["0 9 * * MON-FRI"] }),
+      timezone: timezone.optional(),
+    })
+    .describe(
+      "A time that a clock change skips runs once, right after; one that it repeats runs once. Fields that begin with `*` follow real time.",
+    ),
+  z
+    .strictObject({
+      type: z.literal("every"),
+      seconds: z
+        .number()
+        .describe("A whole number.")
+        .meta({ type: "integer", minimum: 1, maximum: EVERY_SECONDS_MAX, examples: [900] }),
+      anchor: z
+        .string()
+        .optional()
+        .describe(
+          "An instant from which the runs are counted, both ways; the epoch if none is given.",
+        )
+        .meta({ format: "date-time" }),
+    })
+    .describe("At whole multiples of `seconds` from `anchor`, whatever clocks do."),
 ]);
 
 /** A schedule in canonical form, with its warnings. */
-const parsedSchedule = scheduleShape.transform((shape, ctx) => {
+export const parsedSchedule = scheduleShape.transform((shape, ctx) => {
   const parsed = parseSchedule(shape);
   if (parsed.kind === "ok") return parsed;
   for (const { field, message } of parsed.problems)
@@ -54,7 +78,7 @@ const parsedSchedule = scheduleShape.transform((shape, ctx) => {
   return z.NEVER;
 });
 
-const request = z
+export const requestSchema = z
   .strictObject({
     method: z.enum(METHODS).default("POST"),
     url,
@@ -76,12 +100,31 @@ const delaySeconds = (min: number) =>
     .min(min)
     .max(RETRY_DELAY_MS_MAX / 1_000);
 
-const retry = z.strictObject({
-  maxAttempts: z.int().min(1).max(ATTEMPTS_MAX).default(RETRY_DEFAULT.maxAttempts),
-  initialDelaySeconds: delaySeconds(0).default(RETRY_DEFAULT.initialDelaySeconds),
-  factor: z.number().min(1).max(100).default(RETRY_DEFAULT.factor),
-  maxDelaySeconds: delaySeconds(1).default(RETRY_DEFAULT.maxDelaySeconds),
-  jitter: z.number().min(0).max(1).default(RETRY_DEFAULT.jitter),
+export const retrySchema = z.strictObject({
+  maxAttempts: z
+    .int()
+    .min(1)
+    .max(ATTEMPTS_MAX)
+    .default(RETRY_DEFAULT.maxAttempts)
+    .describe("Calls altogether, the first one included."),
+  initialDelaySeconds: delaySeconds(0)
+    .default(RETRY_DEFAULT.initialDelaySeconds)
+    .describe("Between the first call and the second."),
+  factor: z
+    .number()
+    .min(1)
+    .max(100)
+    .default(RETRY_DEFAULT.factor)
+    .describe("By which each further delay is longer."),
+  maxDelaySeconds: delaySeconds(1)
+    .default(RETRY_DEFAULT.maxDelaySeconds)
+    .describe("No delay is longer; a `Retry-After` of the endpoint is honoured up to it."),
+  jitter: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(RETRY_DEFAULT.jitter)
+    .describe("Share of a delay by which it varies at random, both ways."),
 });
 
 const description = z
@@ -102,21 +145,31 @@ const tags = z
 /** A task as create takes it, and as a PATCH has to leave it. */
 export const taskSchema = z
   .strictObject({
-    name: line(NAME_LENGTH_MAX).nullable().default(null),
+    name: line(NAME_LENGTH_MAX)
+      .nullable()
+      .default(null)
+      .describe("Unique among the tenant's tasks. A task without one is called by its id."),
     description: description.nullable().default(null),
     tags: tags.default([]),
     schedule: parsedSchedule,
-    priority: z.enum(PRIORITIES).default(PRIORITY_DEFAULT),
-    request,
+    priority: z
+      .enum(PRIORITIES)
+      .default(PRIORITY_DEFAULT)
+      .describe("What is more urgent goes first; the least urgent still goes."),
+    request: requestSchema,
     timeoutSeconds: z
       .int()
       .min(TIMEOUT_MS_MIN / 1_000)
       .max(TIMEOUT_MS_MAX / 1_000)
-      .default(TIMEOUT_MS_DEFAULT / 1_000),
-    retry: retry.prefault({}),
-    catchUp: z.enum(CATCH_UPS).default("all"),
-    startAt: instant.nullable().default(null),
-    endAt: instant.nullable().default(null),
+      .default(TIMEOUT_MS_DEFAULT / 1_000)
+      .describe("For a whole call, from connecting to the last byte of the answer."),
+    retry: retrySchema.prefault({}).describe("What happens when a call fails."),
+    catchUp: z
+      .enum(CATCH_UPS)
+      .default("all")
+      .describe("Which of the runs missed by more than a minute are made up for."),
+    startAt: instant.nullable().default(null).describe("No run before it."),
+    endAt: instant.nullable().default(null).describe("No run at it or after."),
   })
   .superRefine(({ startAt, endAt }, ctx) => {
     if (startAt !== null && endAt !== null && endAt <= startAt)
@@ -153,8 +206,7 @@ export const listTasksQuery = z.strictObject({
   status: z.enum(["active", "paused", "completed"]).optional(),
   priority: z.enum(PRIORITIES).optional(),
   tag: line(TAG_LENGTH_MAX).optional(),
-  limit: wholeNumber(1, PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
-  cursor: z.string().optional(),
+  ...pageQuery,
 });
 
 export const upcomingQuery = z.strictObject({
@@ -166,5 +218,3 @@ export const previewSchema = z.strictObject({
   count: z.int().min(1).max(UPCOMING_COUNT_MAX).default(UPCOMING_COUNT_DEFAULT),
   after: instant.nullable().default(null),
 });
-
-export const noQuery = z.strictObject({});

@@ -1,0 +1,52 @@
+/** What the jobs API answers, and `/run`. */
+import { z } from "zod";
+import { JOB_STATUSES, TRIGGERS } from "#core/domain/job.ts";
+import { PRIORITIES } from "#core/domain/queue.ts";
+import { answeredInstant, jobIdText, pageOf, taskIdText } from "./answer-types.ts";
+import { answeredRequest, listedRequest } from "./task-answers.ts";
+
+const attempt = z.strictObject({
+  attempt: z.int().describe("As the endpoint got it in `X-Attempt`."),
+  startedAt: answeredInstant,
+  lagMs: z.int().describe("Sent minus `runAt` of this attempt."),
+  durationMs: z.number(),
+  statusCode: z.int().nullable(),
+  error: z
+    .string()
+    .nullable()
+    .describe("A stable code, such as `timeout`; null when an answer came."),
+  responseBody: z
+    .string()
+    .nullable()
+    .describe("The first bytes of the answer: 128 of a success, 1,024 of a failure."),
+});
+
+const missed = z
+  .strictObject({
+    count: z.int(),
+    from: answeredInstant,
+    to: answeredInstant,
+    atLeast: z.literal(true).optional().describe("Counting stopped: it may be more."),
+  })
+  .describe("Several runs that did not happen, which this job stands for.");
+
+const jobFields = {
+  id: jobIdText,
+  taskId: taskIdText,
+  trigger: z.enum(TRIGGERS),
+  status: z.enum(JOB_STATUSES),
+  priority: z.enum(PRIORITIES),
+  scheduledAt: answeredInstant,
+  runAt: answeredInstant.describe("When the next call may be sent, or the last one might."),
+  attempt: z.int().min(0).describe("Calls so far, the one under way included."),
+  maxAttempts: z.int(),
+  attempts: z.array(attempt).describe("The newest 30, in their order."),
+  finishedAt: answeredInstant.nullable(),
+  reason: z.string().nullable().describe("Why it ended as it did, where that is not a success."),
+  retryOf: jobIdText.nullable().describe("The archived job of which it is another try."),
+  missed: missed.nullable(),
+};
+
+export const jobAnswer = z.strictObject({ ...jobFields, request: answeredRequest.nullable() });
+export const listedJob = z.strictObject({ ...jobFields, request: listedRequest.nullable() });
+export const jobPage = pageOf(listedJob);

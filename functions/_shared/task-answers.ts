@@ -1,0 +1,82 @@
+/** What the tasks API answers. */
+import { z } from "zod";
+import { PRIORITIES } from "#core/domain/queue.ts";
+import { CATCH_UPS } from "#core/domain/task.ts";
+import { answeredInstant, pageOf, taskIdText } from "./answer-types.ts";
+import { METHODS } from "./task-schema.ts";
+
+export const answeredSchedule = z
+  .discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("at"), at: z.string(), timezone: z.string().optional() }),
+    z.strictObject({ type: z.literal("cron"), expression: z.string(), timezone: z.string() }),
+    z.strictObject({ type: z.literal("every"), seconds: z.int(), anchor: answeredInstant }),
+  ])
+  .describe("In canonical form: with the zone's own name, and every default filled in.");
+
+const requestFields = {
+  method: z.enum(METHODS),
+  url: z.string(),
+  headers: z.record(z.string(), z.string()),
+};
+
+export const answeredRequest = z.strictObject({
+  ...requestFields,
+  body: z.string().nullable(),
+  bodyBase64: z.string().optional().describe("Only where the body is binary; `body` is then null."),
+});
+
+/** Lists give the body's size instead of the body. */
+export const listedRequest = z.strictObject({ ...requestFields, bodyBytes: z.int().min(0) });
+
+const answeredRetry = z.strictObject({
+  maxAttempts: z.int(),
+  initialDelaySeconds: z.number(),
+  factor: z.number(),
+  maxDelaySeconds: z.number(),
+  jitter: z.number(),
+});
+
+const taskFields = {
+  id: taskIdText,
+  name: z.string(),
+  description: z.string().nullable(),
+  tags: z.array(z.string()),
+  status: z
+    .enum(["active", "paused", "completed"])
+    .describe("A task is completed when its schedule has no run left."),
+  schedule: answeredSchedule,
+  priority: z.enum(PRIORITIES),
+  timeoutSeconds: z.int(),
+  retry: answeredRetry,
+  catchUp: z.enum(CATCH_UPS),
+  startAt: answeredInstant.nullable(),
+  endAt: answeredInstant.nullable(),
+  nextRunAt: answeredInstant
+    .nullable()
+    .describe("The next run that is not planned yet; null when there is none, or while paused."),
+  error: z.string().nullable().describe("Why its schedule cannot go on."),
+  version: z.int().min(1).describe("The ETag; grows with every change by a caller."),
+  createdAt: answeredInstant,
+  updatedAt: answeredInstant,
+};
+
+export const taskAnswer = z.strictObject({ ...taskFields, request: answeredRequest });
+export const listedTask = z.strictObject({ ...taskFields, request: listedRequest });
+export const taskPage = pageOf(listedTask);
+
+export const occurrencesAnswer = z.strictObject({
+  items: z.array(
+    z.strictObject({
+      at: answeredInstant,
+      local: z
+        .string()
+        .describe("The same instant on the clocks of the schedule's zone, with their offset."),
+    }),
+  ),
+  warnings: z.array(z.string()).describe("What one should know about the schedule."),
+});
+
+export const healthAnswer = z.strictObject({
+  status: z.literal("ok"),
+  database: z.literal("ok"),
+});
