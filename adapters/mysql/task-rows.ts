@@ -15,7 +15,7 @@ import { readInstant, readInstantOrNull, readTaskId, readTenantId } from "./cell
 import type { Row } from "./pool.ts";
 
 /** Of `tasks AS t` joined with the newest of `task_versions AS v`: see readTaskWithVersion. */
-export const TASK_COLUMNS = [
+const TASK_COLUMNS = [
   "t.id",
   "t.tenant_id",
   "t.name",
@@ -44,7 +44,7 @@ export const TASK_WITH_VERSION_COLUMNS = `${TASK_COLUMNS}, v.request, v.timeout_
 export const NEWEST_VERSION =
   "v.part = t.part AND v.task_id = t.id AND v.request_version = t.request_version";
 
-export function readTask(row: Row): Task {
+function readTask(row: Row): Task {
   return {
     id: readTaskId(row[0]),
     tenantId: readTenantId(row[1]),
