@@ -1,7 +1,7 @@
 /** Jobs in memory, by the verbs of the executor and of the readers: each verb is an event of the state machine for a group. */
 import { assert } from "#core/domain/assert.ts";
 import { OutcomeUnknown } from "#core/domain/errors.ts";
-import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
+import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job, JobStatus, Retention } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
@@ -16,10 +16,13 @@ import type {
   Poll,
   PollRequest,
   Recorded,
+  Rescued,
   Revocation,
+  RunningKey,
   TaskJobsFilter,
   UnknownClaim,
 } from "#core/ports/job-store.ts";
+import { listHeldBy, listPastBackstop, rescueJobs } from "./memory-rescue.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 /** A claim needs no retention: it ends no job. */
@@ -110,6 +113,22 @@ export class MemoryJobStore implements JobStore {
     });
   }
 
+  listHeldBy(workers: readonly WorkerId[], limit: number): Promise<RunningKey[]> {
+    return this.#tables.transact("listHeldBy", () => listHeldBy(this.#tables, workers, limit));
+  }
+
+  listPastBackstop(limit: number): Promise<RunningKey[]> {
+    return this.#tables.transact("listPastBackstop", (nowMs) =>
+      listPastBackstop(this.#tables, nowMs, limit),
+    );
+  }
+
+  rescue(keys: readonly RunningKey[], retention: Retention): Promise<Rescued> {
+    return this.#tables.transact("rescue", (nowMs) =>
+      rescueJobs(this.#tables, keys, { nowMs, retention }),
+    );
+  }
+
   listRevocations(withinMs: number): Promise<Revocation[]> {
     return this.#tables.transact("listRevocations", (nowMs) =>
       this.#revocationsSince(nowMs - withinMs),
@@ -178,13 +197,9 @@ export class MemoryJobStore implements JobStore {
 
   /** The job after the event; null when it was refused. No event of these verbs removes a row. */
   #apply(id: JobId, event: JobEvent, nowMs: number, retention: Retention): Job | null {
-    const job = this.#tables.jobs.get(id);
-    if (job === undefined) return null;
-    const after = applyEvent(job, event, { nowMs, retention, limited: false });
-    if (after.kind === "refused") return null;
-    assert(after.kind === "moved", `${event.kind} keeps the row`);
-    this.#tables.jobs.set(id, after.job);
-    return after.job;
+    const after = this.#tables.applyToJob(id, event, { nowMs, retention });
+    assert(after.kind !== "removed", `${event.kind} keeps the row`);
+    return after.kind === "moved" ? after.job : null;
   }
 
   #revocationsSince(sinceMs: number): Revocation[] {

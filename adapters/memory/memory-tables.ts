@@ -1,6 +1,8 @@
 /** The rows of one shard in memory, and the transaction that every verb runs in. */
 import type { JobId, TaskId, WorkerId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
+import type { Context, JobEvent, Transition } from "#core/domain/job-state.ts";
+import { applyEvent } from "#core/domain/job-state.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
 import type { Revocation } from "#core/ports/job-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
@@ -61,6 +63,16 @@ export class MemoryTables {
 
   addVersion(version: TaskVersion): void {
     this.versions.set(versionKey(version.taskId, version.requestVersion), version);
+  }
+
+  /** Offers an event to a job's row and writes what comes of it; a row that is not there refuses. */
+  applyToJob(id: JobId, event: JobEvent, at: Omit<Context, "limited">): Transition {
+    const job = this.jobs.get(id);
+    if (job === undefined) return { kind: "refused" };
+    const after = applyEvent(job, event, { ...at, limited: false });
+    if (after.kind === "moved") this.jobs.set(id, after.job);
+    if (after.kind === "removed") this.jobs.delete(id);
+    return after;
   }
 
   /** Inserts rows; an id that exists is left alone. Returns how many were new. */

@@ -1,6 +1,7 @@
 /** Leases of executors in memory. */
 import { assert } from "#core/domain/assert.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
+import { FENCED_KEPT_MS } from "#core/domain/limits.ts";
 import type { Renewal, WorkerStore } from "#core/ports/worker-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
@@ -43,6 +44,21 @@ export class MemoryWorkerStore implements WorkerStore {
       );
       expired.sort(([, a], [, b]) => a.leaseUntilMs - b.leaseUntilMs);
       return expired.slice(0, limit).map(([workerId]) => workerId);
+    });
+  }
+
+  pruneFenced(limit: number): Promise<number> {
+    return this.#tables.transact("pruneFenced", (nowMs) => {
+      const held = new Set<WorkerId>();
+      for (const { status, workerId } of this.#tables.jobs.values()) {
+        if (status === "running" && workerId !== null) held.add(workerId);
+      }
+      const idle = [...this.#tables.workers]
+        .filter(([, row]) => row.fencedAtMs !== null && row.fencedAtMs < nowMs - FENCED_KEPT_MS)
+        .slice(0, limit)
+        .filter(([workerId]) => !held.has(workerId));
+      for (const [workerId] of idle) this.#tables.workers.delete(workerId);
+      return idle.length;
     });
   }
 

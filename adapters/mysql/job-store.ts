@@ -1,13 +1,15 @@
 /** Jobs of one shard. */
 import { assert } from "#core/domain/assert.ts";
-import type { JobStore, Poll, PollRequest, Revocation } from "#core/ports/job-store.ts";
+import type { JobStore, Poll, PollRequest, Revocation, RunningKey } from "#core/ports/job-store.ts";
 import { readInstant, readJobId, readTaskId } from "./cells.ts";
 import { adoptClaim, claimDue } from "./claim-due.ts";
 import { POLL_MS } from "./deadlines.ts";
 import { readJob } from "./job-rows.ts";
 import type { Row } from "./pool.ts";
 import { recordJobResults } from "./record-job-results.ts";
+import { rescueJobs } from "./rescue-jobs.ts";
 import { giveBackJobsSql } from "./statements/give-back-jobs.ts";
+import { listHeldSql, listPastBackstopSql } from "./statements/list-running.ts";
 import { pollSql } from "./statements/poll.ts";
 import { listRevocationsSql } from "./statements/revocations.ts";
 import { listJobsSql, selectJobSql } from "./statements/select-jobs.ts";
@@ -29,6 +31,14 @@ export function jobStore(database: Database): JobStore {
       assert(written <= held.length, "a group gives back no more jobs than it names");
       return { written, lostRaces: held.length - written };
     },
+    async listHeldBy(workers, limit) {
+      if (workers.length === 0) return [];
+      return (await database.select(listHeldSql(workers, limit))).map(readRunningKey);
+    },
+    async listPastBackstop(limit) {
+      return (await database.select(listPastBackstopSql(limit))).map(readRunningKey);
+    },
+    rescue: (keys, retention) => rescueJobs(database, keys, retention),
     async listRevocations(withinMs) {
       return (await database.select(listRevocationsSql(withinMs), POLL_MS)).map(readRevocation);
     },
@@ -57,6 +67,10 @@ function readPoll(row: Row, request: PollRequest): Poll {
     liveWorkers: liveWorkers as number,
     rank: rank as number,
   };
+}
+
+function readRunningKey([id, claimNo]: Row): RunningKey {
+  return { id: readJobId(id), claimNo: claimNo as number };
 }
 
 function readRevocation([at, taskId, jobId]: Row): Revocation {

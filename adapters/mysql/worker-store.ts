@@ -6,11 +6,14 @@ import type { WorkerStore } from "#core/ports/worker-store.ts";
 import { readWorkerId } from "./cells.ts";
 import { HEARTBEAT_MS } from "./deadlines.ts";
 import {
+  deleteFencedWorkersSql,
   deleteWorkerSql,
   fenceWorkerSql,
   insertWorkerSql,
   listExpiredWorkersSql,
+  listFencedWorkersSql,
   renewWorkerSql,
+  selectHoldersSql,
   selectWorkerSql,
 } from "./statements/workers.ts";
 import type { Database } from "./transaction.ts";
@@ -34,6 +37,15 @@ export function workerStore(database: Database): WorkerStore {
       return (await database.select(listExpiredWorkersSql(limit))).map((row) =>
         readWorkerId(row[0]),
       );
+    },
+    async pruneFenced(limit) {
+      const rows = await database.select(listFencedWorkersSql(limit));
+      const fenced = rows.map((row) => readWorkerId(row[0]));
+      if (fenced.length === 0) return 0;
+      const holders = await database.select(selectHoldersSql(fenced));
+      const held = new Set(holders.map((row) => readWorkerId(row[0])));
+      const idle = fenced.filter((workerId) => !held.has(workerId));
+      return idle.length === 0 ? 0 : database.write(deleteFencedWorkersSql(idle));
     },
     async remove(workerId) {
       await database.write(deleteWorkerSql(workerId));

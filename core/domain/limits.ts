@@ -25,6 +25,26 @@ export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_BYTES_MAX = 4 * KIB * KIB;
 export const UPCOMING_COUNT_MAX = 100;
 
+// A tenant's quotas where nobody has set them, and what may be set. A body is never larger than BODY_BYTES_MAX.
+export const TASKS_QUOTA_DEFAULT = 10_000;
+export const TASKS_QUOTA_MAX = 10_000_000;
+export const MIN_INTERVAL_SECONDS_DEFAULT = 1;
+export const MIN_INTERVAL_SECONDS_MAX = 366 * 86_400;
+
+// Access.
+export const API_KEY_BYTES = 32;
+/** Live keys of a tenant with the same scopes: the one in use and the one that replaces it. */
+export const LIVE_KEYS_MAX = 2;
+/** Keys of a tenant that are listed, revoked ones included. */
+export const KEYS_LISTED_MAX = 100;
+/** How long a process may take a caller for who it was when it last asked, and for unknown. */
+export const PRINCIPAL_KNOWN_MS = 30_000;
+export const PRINCIPAL_UNKNOWN_MS = 5_000;
+export const PRINCIPALS_KNOWN_MAX = 10_000;
+export const PRINCIPALS_UNKNOWN_MAX = 1_000;
+/** No request is served later than this after its key was revoked, or its tenant disabled. */
+export const REVOKED_WITHIN_MS = 60_000;
+
 // What is kept of why something did not happen, in characters.
 export const REASON_LENGTH_MAX = 200;
 
@@ -69,6 +89,43 @@ export const BACKSTOP_SLACK_MS = 30_000;
 export const BACKSTOP_GUARD_MS = 2_000;
 export const LOST_MAX = 5;
 export const REVOCATION_WINDOW_MS = 30_000;
+export const RESCUE_GROUP_MAX = 1_000;
+/** A fenced worker's row is kept this long: whoever wakes up under it must find itself fenced. */
+export const FENCED_KEPT_MS = 3_600_000;
+
+// Reconcile: a run outlasts the minute to the next one, so that somebody always looks.
+export const RECONCILE_RUN_MS = 70_000;
+/** From one look at the leases to the next. */
+export const PASS_PERIOD_MS = 2_000;
+/** What is given back was seen in two looks so far apart. */
+export const SEEN_APART_MS = 4_000;
+/** Looks further apart than this have nothing to do with each other. */
+export const PASS_GAP_MS_MAX = 15_000;
+/** A pass that gives back for so long lets the next one look first. */
+export const RESCUE_PASS_MS_MAX = 5_000;
+export const EXPIRED_WORKERS_MAX = 1_000;
+export const FENCED_WORKERS_MAX = 1_000;
+export const PAST_BACKSTOP_MAX = 5_000;
+export const PRUNE_MAX = 1_000;
+
+// Archive.
+export const ARCHIVE_READ_MAX = 4_000;
+export const ARCHIVE_READ_BYTES_MAX = 16 * KIB * KIB;
+/** Rows that are written to history, then deleted, together. */
+export const ARCHIVE_GROUP_MAX = 500;
+/** Requests are read so many at a time, each up to BODY_BYTES_MAX … */
+export const ARCHIVE_VERSIONS_AT_ONCE = 50;
+/** … and what history keeps of so many of them is remembered. */
+export const ARCHIVE_REQUESTS_KEPT = 2_000;
+/** A run begins nothing in the last part of its time. */
+export const ARCHIVE_LEFT_MS = 10_000;
+/** Reads in a row of which nothing could be deleted, before a run leaves the rest to the next. */
+export const ARCHIVE_IDLE_READS_MAX = 3;
+/** Rows still to be archived are counted up to here. */
+export const ARCHIVE_BACKLOG_COUNTED_MAX = 100_000;
+/** A deleted task, and a completed one after its last job, is kept this long. */
+export const TASK_KEPT_MS = 30 * 86_400_000;
+export const PURGE_TASKS_MAX = 200;
 
 // Shutdown.
 export const DRAIN_CALLS_MS = 100_000;
@@ -109,6 +166,13 @@ assert(
   DRAIN_CALLS_MS < DRAIN_TOTAL_MS && DRAIN_TOTAL_MS < 120_000,
   "drain ends inside the stop timeout",
 );
+assert(PRINCIPAL_KNOWN_MS * 2 <= REVOKED_WITHIN_MS, "what is remembered is forgotten in time");
+assert(RECONCILE_RUN_MS > 60_000 + PASS_PERIOD_MS, "runs a minute apart leave no gap");
+assert(
+  SEEN_APART_MS + PASS_PERIOD_MS + RESCUE_PASS_MS_MAX < PASS_GAP_MS_MAX,
+  "a pass full of work does not make the next one forget",
+);
+assert(ARCHIVE_GROUP_MAX <= ARCHIVE_READ_MAX, "a read holds a group");
 assert(RESULTS_GROUP_MAX <= RESULTS_WAITING_MAX, "a group fits what may wait");
 assert(CLAIM_JOBS_MAX <= HELD_JOBS_MAX, "a claim fits into memory");
 // One character of JSON takes at most six bytes (\u0000); what is kept beside bodies and headers is small.

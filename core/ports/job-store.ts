@@ -109,6 +109,21 @@ export interface Recorded {
   readonly lostRaces: number;
 }
 
+/** A running job as the reconciler reads it: the claim number is the guard of its rescue. */
+export interface RunningKey {
+  readonly id: JobId;
+  readonly claimNo: number;
+}
+
+/** What became of a group of rescues. */
+export interface Rescued {
+  readonly pending: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  /** Jobs that no longer ran under that claim number. */
+  readonly lostRaces: number;
+}
+
 export interface Revocation {
   readonly atMs: number;
   readonly taskId: TaskId;
@@ -138,6 +153,18 @@ export interface JobStore {
 
   /** Event 6 for a group; safe to repeat. */
   giveBack(held: readonly HeldKey[], retention: Retention): Promise<Recorded>;
+
+  /**
+   * Running jobs of these workers, which are fenced: they get no more of them. At most `limit`; no lock is held. Reads every
+   * running row at worst.
+   */
+  listHeldBy(workers: readonly WorkerId[], limit: number): Promise<RunningKey[]>;
+
+  /** Running jobs whose backstop has passed, at most `limit`; no lock is held. */
+  listPastBackstop(limit: number): Promise<RunningKey[]>;
+
+  /** Event 11 for up to RESCUE_GROUP_MAX jobs; safe to repeat after an unknown outcome. */
+  rescue(keys: readonly RunningKey[], retention: Retention): Promise<Rescued>;
 
   /** Revocations younger than `withinMs`. */
   listRevocations(withinMs: number): Promise<Revocation[]>;

@@ -17,4 +17,9 @@ export interface WorkerStore {
   listExpired(limit: number): Promise<WorkerId[]>;
   /** Removes the row at a clean exit. Jobs still held under it must have been recorded or given back. */
   remove(workerId: WorkerId): Promise<void>;
+  /**
+   * Removes rows fenced more than FENCED_KEPT_MS ago under which no job runs any more, at most `limit`; returns how many.
+   * Nobody can claim under a fenced id, so that none begins to run meanwhile.
+   */
+  pruneFenced(limit: number): Promise<number>;
 }

@@ -1,13 +1,15 @@
 /** What the contract suites ask of an adapter: the ports, and hands for what no verb of the ports reaches yet. */
-import type { JobId, TenantId } from "#core/domain/ids.ts";
+import type { JobId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
-import type { ControlStore, Principal } from "#core/ports/control-store.ts";
+import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
 
 export interface ContractStore {
   readonly shard: Shard;
   /** Writes a job's row exactly as given, over any row of its id: how a suite reaches a rescued or retried state. */
   putJob(job: Job): Promise<void>;
+  /** Makes a fenced worker one that was fenced then. */
+  putFencedAt(workerId: WorkerId, fencedAtMs: number): Promise<void>;
   /** Ids of the tenant's dead letters: rows of the list whose job is dead, in any order. */
   listDeadLetters(tenantId: TenantId): Promise<JobId[]>;
   /** Gives back what opening took. */
@@ -19,10 +21,6 @@ export type OpenStore = () => Promise<ContractStore>;
 
 export interface ContractControl {
   readonly control: ControlStore;
-  /** Adds a live key. `keyHash` is the SHA-256 of the key in hex. */
-  addKey(keyHash: string, principal: Principal): Promise<void>;
-  /** The key is live no more. */
-  removeKey(keyHash: string): Promise<void>;
   close(): Promise<void>;
 }
 

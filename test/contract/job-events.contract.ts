@@ -11,8 +11,9 @@ import { REASON_CANCELLED, REASON_DELETED, REASON_PAUSED } from "#core/domain/jo
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
 import type { Task } from "#core/domain/task.ts";
-import type { HeldKey, JobResult } from "#core/ports/job-store.ts";
+import type { HeldKey, JobResult, RunningKey } from "#core/ports/job-store.ts";
 import type { JobsEffect } from "#core/ports/task-store.ts";
+import { assertStep } from "./assert-step.ts";
 import {
   addJobs,
   addTask,
@@ -180,9 +181,9 @@ class Model {
         return new Map([...this.#jobs.keys()].map((jobId) => [jobId, event]));
       }
       case "rescue":
-        return this.#put(one.at, nowMs, (job) => ({ kind: "rescue", claimNo: job.claimNo }));
+        return this.#rescue(one.at, nowMs);
       case "retry":
-        return this.#put(one.at, nowMs, () => ({ kind: "retry", moreAttempts: 2 }));
+        return this.#retry(one.at, nowMs);
     }
   }
 
@@ -235,18 +236,34 @@ class Model {
     return events;
   }
 
-  /** Events that no verb of these ports carries yet: the state machine makes the row, and the store is given it. */
-  async #put(
-    at: readonly number[],
-    nowMs: number,
-    eventFor: (job: Job) => JobEvent,
-  ): Promise<Map<JobId, JobEvent>> {
+  /** The claim number is the row's own, or that of an earlier claim. */
+  async #rescue(at: readonly number[], nowMs: number): Promise<Map<JobId, JobEvent>> {
+    const context = { nowMs, retention: RETENTION, limited: false };
+    const events = new Map<JobId, JobEvent>();
+    const keys: RunningKey[] = [];
+    const expected = { pending: 0, dead: 0, cancelled: 0, lostRaces: 0 };
+    for (const i of at) {
+      const job = this.#jobs.get(this.#ids[i] as JobId);
+      if (job === undefined) continue;
+      const claimNo = i % 5 === 4 ? Math.max(0, job.claimNo - 1) : job.claimNo;
+      const event: JobEvent = { kind: "rescue", claimNo };
+      const after = applyEvent(job, event, context);
+      expected[after.kind === "moved" ? (after.job.status as "pending") : "lostRaces"]++;
+      keys.push({ id: job.id, claimNo });
+      events.set(job.id, event);
+    }
+    assert.deepEqual(await this.#store.shard.jobs.rescue(keys, RETENTION), expected);
+    return events;
+  }
+
+  /** An event that no verb carries yet: the state machine makes the row, and the store is given it. */
+  async #retry(at: readonly number[], nowMs: number): Promise<Map<JobId, JobEvent>> {
     const context = { nowMs, retention: RETENTION, limited: false };
     const events = new Map<JobId, JobEvent>();
     for (const i of at) {
       const job = this.#jobs.get(this.#ids[i] as JobId);
       if (job === undefined) continue;
-      const event = eventFor(job);
+      const event: JobEvent = { kind: "retry", moreAttempts: 2 };
       const after = applyEvent(job, event, context);
       if (after.kind === "moved") await this.#store.putJob(after.job);
       events.set(job.id, event);
@@ -278,38 +295,4 @@ function eventOf(held: Believed, what: Told, workerId: WorkerId, nowMs: number):
     return { kind: result.kind, workerId, claimNo, record: result.record };
   const { record, retryAtMs, finalReason } = result;
   return { kind: "fail", workerId, claimNo, record, retryAtMs, finalReason };
-}
-
-/** `row` is what `event` makes of `before` at some instant from `beforeMs` to `afterMs`. */
-function assertStep(
-  before: Job,
-  event: JobEvent,
-  row: Job | undefined,
-  beforeMs: number,
-  afterMs: number,
-): void {
-  const at = (nowMs: number) =>
-    applyEvent(before, event, { nowMs, retention: RETENTION, limited: false });
-  const early = at(beforeMs);
-  const late = at(afterMs);
-  if (early.kind === "refused") {
-    assert.deepEqual(row, before);
-    return;
-  }
-  if (early.kind === "removed") {
-    assert.equal(row, undefined);
-    return;
-  }
-  assert(late.kind === "moved" && row !== undefined, `${before.status} ${event.kind}: row is gone`);
-  const { dueAtMs, finishedAtMs, runAtMs } = row;
-  assert.deepEqual(row, { ...early.job, dueAtMs, finishedAtMs, runAtMs });
-  assertBetween(early.job.dueAtMs, dueAtMs, late.job.dueAtMs);
-  assertBetween(early.job.runAtMs, runAtMs, late.job.runAtMs);
-  if (early.job.finishedAtMs === null || finishedAtMs === null) {
-    assert.equal(finishedAtMs, early.job.finishedAtMs);
-  } else assertBetween(early.job.finishedAtMs, finishedAtMs, late.job.finishedAtMs ?? 0);
-}
-
-function assertBetween(low: number, value: number, high: number): void {
-  assert(value >= low && value <= high, `${value} lies between ${low} and ${high}`);
 }

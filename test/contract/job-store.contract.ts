@@ -26,6 +26,7 @@ import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 import { jobEventsContract } from "./job-events.contract.ts";
 import { jobListsContract } from "./job-lists.contract.ts";
+import { rescueContract } from "./rescue.contract.ts";
 import { resultsContract } from "./results.contract.ts";
 
 /** Registers the whole suite of the JobStore port for the adapter called `name`. */
@@ -35,6 +36,7 @@ export function jobStoreContract(name: string, open: OpenStore): void {
     claimContract(open);
     resultsContract(open);
     givesBack(open);
+    rescueContract(open);
     finds(open);
     jobListsContract(open);
     jobEventsContract(open);

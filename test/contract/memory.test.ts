@@ -16,11 +16,14 @@ async function open(): Promise<ContractStore> {
   const shards = openMemoryShards({ clock: tickingClock() });
   const [shard] = shards.all();
   if (shard === undefined) throw new Error("there is one shard");
-  const { jobs } = shards.tables;
+  const { jobs, workers } = shards.tables;
   return {
     shard,
     putJob: async (job) => {
       jobs.set(job.id, job);
+    },
+    putFencedAt: async (workerId, fencedAtMs) => {
+      workers.set(workerId, { leaseUntilMs: fencedAtMs, fencedAtMs });
     },
     listDeadLetters: async (tenantId) => {
       const dead = [...jobs.values()].filter(
@@ -35,12 +38,7 @@ async function open(): Promise<ContractStore> {
 taskStoreContract("memory", open);
 jobStoreContract("memory", open);
 workerStoreContract("memory", open);
-controlStoreContract("memory", async () => {
-  const control = new MemoryControlStore();
-  return {
-    control,
-    addKey: async (keyHash, principal) => control.addKey(keyHash, principal),
-    removeKey: async (keyHash) => control.removeKey(keyHash),
-    close: async () => {},
-  };
-});
+controlStoreContract("memory", async () => ({
+  control: new MemoryControlStore(tickingClock()),
+  close: async () => {},
+}));

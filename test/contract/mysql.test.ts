@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
-import { bytes, instant, jobId, json, text } from "#adapters/mysql/literals.ts";
+import { instant, jobId, text, workerId } from "#adapters/mysql/literals.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import { jobIdFromBytes, partitionOfJob } from "#core/domain/ids.ts";
@@ -47,6 +47,11 @@ async function open(): Promise<ContractStore> {
       );
       await databases.run(insertJobsSql([job]));
     },
+    async putFencedAt(id, fencedAtMs) {
+      await databases.run(
+        `UPDATE workers SET fenced_at = ${instant(fencedAtMs)} WHERE id = ${workerId(id)} AND fenced_at IS NOT NULL`,
+      );
+    },
     async listDeadLetters(tenantId) {
       const rows = await databases.run(
         `SELECT d.job_id FROM dead_letters AS d JOIN jobs AS j ON j.part = d.part AND j.id = d.job_id WHERE d.tenant_id = ${text(tenantId)} AND j.status = 'dead'`,
@@ -58,23 +63,9 @@ async function open(): Promise<ContractStore> {
 }
 
 async function openControl(): Promise<ContractControl> {
-  const table = `${databases.databasePrefix}control.api_keys`;
-  await databases.run(`DELETE FROM ${table}`);
-  const hashed = (keyHash: string) => bytes(Buffer.from(keyHash, "hex"));
-  return {
-    control,
-    async addKey(keyHash, { tenantId, scopes }) {
-      await databases.run(
-        `INSERT INTO ${table} (key_hash, tenant_id, scopes, created_at) VALUES (${hashed(keyHash)}, ${text(tenantId)}, ${json(scopes)}, ${instant(0)})`,
-      );
-    },
-    async removeKey(keyHash) {
-      await databases.run(
-        `UPDATE ${table} SET revoked_at = UTC_TIMESTAMP(3) WHERE key_hash = ${hashed(keyHash)}`,
-      );
-    },
-    async close() {},
-  };
+  for (const table of ["api_keys", "principals", "tenants"])
+    await databases.run(`DELETE FROM ${databases.databasePrefix}control.${table}`);
+  return { control, async close() {} };
 }
 
 test("sessions run in a zone that is not UTC, so that a zone mistake cannot hide", async () => {

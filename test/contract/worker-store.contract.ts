@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { WorkerId } from "#core/domain/ids.ts";
-import { addWorker, makeWorker } from "./builders.ts";
+import { FENCED_KEPT_MS } from "#core/domain/limits.ts";
+import { addTask, addWorker, dbNow, makeWorker, plannedJob } from "./builders.ts";
 import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 
@@ -12,6 +13,7 @@ export function workerStoreContract(name: string, open: OpenStore): void {
     renews(open);
     fences(open);
     listsAndRemoves(open);
+    prunes(open);
   });
 }
 
@@ -124,4 +126,49 @@ async function addExpired(store: ContractStore, agoMs: number): Promise<WorkerId
   const workerId = makeWorker();
   await store.shard.workers.register(workerId, -agoMs);
   return workerId;
+}
+
+function prunes(open: OpenStore): void {
+  test(
+    "rows fenced long ago are removed, unless jobs still run under them",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      const [idle, holder, young, live] = await Promise.all([
+        addExpired(store, 5_000),
+        addExpired(store, 5_000),
+        addExpired(store, 5_000),
+        addWorker(store),
+      ]);
+      for (const workerId of [idle, holder, young]) await workers.fence(workerId);
+      for (const workerId of [idle, holder]) {
+        await store.putFencedAt(workerId, (await dbNow(store)) - FENCED_KEPT_MS - 1_000);
+      }
+      await store.putFencedAt(young, (await dbNow(store)) - FENCED_KEPT_MS + 60_000);
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const held = plannedJob(task, nowMs, -1_000);
+      await store.putJob({ ...held, status: "running", claimNo: 1, workerId: holder });
+      await store.putJob({ ...plannedJob(task, nowMs, -2_000), claimNo: 1, workerId: idle });
+      assert.equal(await workers.pruneFenced(10), 1);
+      assert.equal(await workers.pruneFenced(10), 0);
+      await store.putJob({ ...held, status: "pending", claimNo: 1, workerId: holder });
+      assert.equal(await workers.pruneFenced(10), 1);
+      assert.deepEqual(await workers.renew(live, 60_000), { kind: "renewed" });
+      assert.deepEqual(await workers.renew(holder, 60_000), { kind: "fenced" });
+    }),
+  );
+
+  test(
+    "prunes up to the limit",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      for (let n = 0; n < 5; n++) {
+        const workerId = await addExpired(store, 5_000);
+        await workers.fence(workerId);
+        await store.putFencedAt(workerId, (await dbNow(store)) - 2 * FENCED_KEPT_MS);
+      }
+      const pruned = [await workers.pruneFenced(3), await workers.pruneFenced(3)];
+      assert.deepEqual([...pruned, await workers.pruneFenced(3)], [3, 2, 0]);
+    }),
+  );
 }

@@ -1,19 +1,26 @@
 /** Every statement of the MySQL adapter once, as text, with values that a busy shard would send. */
 
 import { advanceTasksSql } from "#adapters/mysql/statements/advance-tasks.ts";
+import * as apiKeys from "#adapters/mysql/statements/api-keys.ts";
 import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
 import { deleteLimitedSql } from "#adapters/mysql/statements/delete-limited.ts";
 import * as editJobs from "#adapters/mysql/statements/edit-jobs.ts";
-import { findPrincipalSql } from "#adapters/mysql/statements/find-principal.ts";
+import {
+  findPrincipalByArnSql,
+  findPrincipalByKeySql,
+} from "#adapters/mysql/statements/find-principal.ts";
 import { giveBackJobsSql } from "#adapters/mysql/statements/give-back-jobs.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import { insertTaskSql } from "#adapters/mysql/statements/insert-task.ts";
 import { insertTaskVersionSql } from "#adapters/mysql/statements/insert-task-version.ts";
 import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
+import * as listRunning from "#adapters/mysql/statements/list-running.ts";
 import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
 import { lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
 import { pollSql } from "#adapters/mysql/statements/poll.ts";
+import * as principals from "#adapters/mysql/statements/principals.ts";
 import * as recordResults from "#adapters/mysql/statements/record-results.ts";
+import * as rescueJobs from "#adapters/mysql/statements/rescue-jobs.ts";
 import * as revocations from "#adapters/mysql/statements/revocations.ts";
 import { selectAdoptedSql } from "#adapters/mysql/statements/select-adopted.ts";
 import { selectClaimableSql } from "#adapters/mysql/statements/select-claimable.ts";
@@ -21,10 +28,12 @@ import * as selectDueTasks from "#adapters/mysql/statements/select-due-tasks.ts"
 import * as selectJobs from "#adapters/mysql/statements/select-jobs.ts";
 import * as selectTask from "#adapters/mysql/statements/select-task.ts";
 import { selectVersionsSql } from "#adapters/mysql/statements/select-versions.ts";
+import * as tenants from "#adapters/mysql/statements/tenants.ts";
 import { updateTaskSql } from "#adapters/mysql/statements/update-task.ts";
 import * as workers from "#adapters/mysql/statements/workers.ts";
 import { makeJobId, makeTaskId, makeWorkerId, type TenantId } from "#core/domain/ids.ts";
 import type { AttemptRecord } from "#core/domain/job.ts";
+import { keyIdOfHash } from "#core/domain/key-id.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
@@ -42,6 +51,7 @@ const NOW_MS = Date.UTC(2026, 11, 1, 9);
 const TENANT = "tenant-7" as TenantId;
 const RETENTION = { succeededMs: 3_600_000, endedMs: 1_209_600_000 };
 const WORKER = makeWorkerId(new Uint8Array(16).fill(7));
+const OTHER_WORKER = makeWorkerId(new Uint8Array(16).fill(8));
 
 function sampleTask(n: number): Task {
   const random = new Uint8Array(8);
@@ -139,6 +149,10 @@ function groups(size: number): Sample[] {
     insertInterruptedDeadLettersSql: interruptJobs.insertInterruptedDeadLettersSql(interrupted),
     endInterruptedSql: interruptJobs.endInterruptedSql(interrupted, RETENTION),
     returnInterruptedSql: interruptJobs.returnInterruptedSql(interrupted, RETENTION),
+    insertRescuedDeadLettersSql: rescueJobs.insertRescuedDeadLettersSql(jobs),
+    rescueDeadSql: rescueJobs.rescueDeadSql(jobs, RETENTION),
+    rescueCancelledSql: rescueJobs.rescueCancelledSql(jobs, RETENTION),
+    rescuePendingSql: rescueJobs.rescuePendingSql(jobs),
     advanceTasksSql: advanceTasksSql(advances),
     selectAdoptedSql: selectAdoptedSql(claim),
     selectVersionsSql: selectVersionsSql(keys),
@@ -206,6 +220,11 @@ function singles(): Sample[] {
     selectWorkerSql: workers.selectWorkerSql(WORKER),
     fenceWorkerSql: workers.fenceWorkerSql(WORKER),
     listExpiredWorkersSql: workers.listExpiredWorkersSql(100),
+    listHeldSql: listRunning.listHeldSql([WORKER, OTHER_WORKER], 500),
+    listPastBackstopSql: listRunning.listPastBackstopSql(500),
+    listFencedWorkersSql: workers.listFencedWorkersSql(100),
+    selectHoldersSql: workers.selectHoldersSql([WORKER, OTHER_WORKER]),
+    deleteFencedWorkersSql: workers.deleteFencedWorkersSql([WORKER, OTHER_WORKER]),
     deleteWorkerSql: workers.deleteWorkerSql(WORKER),
   };
   return Object.entries(statements).map(([name, sql]) => ({ name, sql }));
@@ -220,5 +239,27 @@ export function shardSamples(): Sample[] {
 
 /** Statements on the control database. */
 export function controlSamples(): Sample[] {
-  return [{ name: "findPrincipalSql", sql: findPrincipalSql(new Uint8Array(32)) }];
+  const keyHash = new Uint8Array(32);
+  const keyId = keyIdOfHash("00".repeat(32));
+  const scopes = ["read", "write"] as const;
+  const arn = "arn:aws:iam::123456789012:role/Caller";
+  const statements = {
+    findPrincipalByKeySql: findPrincipalByKeySql(keyHash),
+    findPrincipalByArnSql: findPrincipalByArnSql(arn),
+    insertTenantSql: tenants.insertTenantSql(TENANT, "name"),
+    selectTenantSql: tenants.selectTenantSql(TENANT, "update"),
+    listTenantsSql: tenants.listTenantsSql(TENANT, 100),
+    updateQuotasSql: tenants.updateQuotasSql(TENANT, { tasksMax: 7, bodyBytesMax: null }),
+    updateTenantStatusSql: tenants.updateTenantStatusSql(TENANT, "disabled"),
+    insertKeySql: apiKeys.insertKeySql(keyHash, TENANT, scopes),
+    listLiveKeysSql: apiKeys.listLiveKeysSql(TENANT, scopes),
+    listKeysSql: apiKeys.listKeysSql(TENANT, 100),
+    selectKeySql: apiKeys.selectKeySql(keyId),
+    revokeKeySql: apiKeys.revokeKeySql(keyId),
+    upsertPrincipalSql: principals.upsertPrincipalSql(arn, TENANT, scopes),
+    selectPrincipalSql: principals.selectPrincipalSql(arn),
+    listPrincipalsSql: principals.listPrincipalsSql(arn, 100),
+    deletePrincipalSql: principals.deletePrincipalSql(arn),
+  };
+  return Object.entries(statements).map(([name, sql]) => ({ name, sql }));
 }

@@ -19,7 +19,8 @@ export type Interrupted = Extract<JobResult, { kind: "interrupt" }>;
 
 const HELD =
   "jobs.status = 'running' AND jobs.worker_id = r.worker_id AND jobs.claim_no = r.claim_no";
-const DIES = `jobs.cancel_reason IS NULL AND jobs.lost + 1 >= ${integer(LOST_MAX)}`;
+const USED_UP = `jobs.lost + 1 >= ${integer(LOST_MAX)}`;
+const DIES = `jobs.cancel_reason IS NULL AND ${USED_UP}`;
 
 function group(results: readonly Interrupted[]): string {
   const rows = groupRows(
@@ -33,9 +34,9 @@ function ended(retention: Retention): string {
   return `GREATEST(jobs.scheduled_at, UTC_TIMESTAMP(3)) + ${interval(retention.endedMs)}`;
 }
 
-/** The dead letters of those that die, before they do. */
+/** The dead letters of those that die, before they do; of marked ones too, whose mark a resume may take away meanwhile. */
 export function insertInterruptedDeadLettersSql(results: readonly Interrupted[]): string {
-  return `INSERT INTO dead_letters (tenant_id, job_id, part, task_id, died_at) SELECT jobs.tenant_id, jobs.id, jobs.part, jobs.task_id, UTC_TIMESTAMP(3) FROM ${group(results)} WHERE ${HELD} AND ${DIES} ON DUPLICATE KEY UPDATE died_at = UTC_TIMESTAMP(3)`;
+  return `INSERT INTO dead_letters (tenant_id, job_id, part, task_id, died_at) SELECT jobs.tenant_id, jobs.id, jobs.part, jobs.task_id, UTC_TIMESTAMP(3) FROM ${group(results)} WHERE ${HELD} AND ${USED_UP} ON DUPLICATE KEY UPDATE died_at = UTC_TIMESTAMP(3)`;
 }
 
 export function endInterruptedSql(results: readonly Interrupted[], retention: Retention): string {

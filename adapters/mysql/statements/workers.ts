@@ -5,7 +5,10 @@
  * worker holds it (S), so that a fence waits for the claim to end. Isolation: READ COMMITTED, autocommit.
  */
 import type { WorkerId } from "#core/domain/ids.ts";
+import { FENCED_KEPT_MS } from "#core/domain/limits.ts";
 import { integer, interval, workerId } from "../literals.ts";
+
+const LONG_FENCED = `fenced_at < UTC_TIMESTAMP(3) - ${interval(FENCED_KEPT_MS)}`;
 
 /** Result: 1 when it is new; 0 when a repeat finds it there (never revived, never extended). */
 export function insertWorkerSql(id: WorkerId, leaseMs: number): string {
@@ -35,4 +38,22 @@ export function listExpiredWorkersSql(limit: number): string {
 /** Result: 1, or 0 when it was gone. */
 export function deleteWorkerSql(id: WorkerId): string {
   return `DELETE FROM workers WHERE id = ${workerId(id)}`;
+}
+
+/** Result: ids fenced longer ago than FENCED_KEPT_MS, the oldest first. */
+export function listFencedWorkersSql(limit: number): string {
+  return `SELECT id FROM workers WHERE ${LONG_FENCED} ORDER BY fenced_at, id LIMIT ${integer(limit)}`;
+}
+
+/**
+ * Index: queue of jobs, the range of what runs, read whole. Locks: none. Result: those of the ids under which jobs run.
+ */
+export function selectHoldersSql(ids: readonly WorkerId[]): string {
+  return `SELECT DISTINCT worker_id FROM jobs FORCE INDEX (queue) WHERE status = 'running' AND worker_id IN (${ids.map(workerId).join(",")})`;
+}
+
+/** Result: the number of rows removed; a row that is gone was removed by another. */
+export function deleteFencedWorkersSql(ids: readonly WorkerId[]): string {
+  const sorted = ids.map(workerId).sort();
+  return `DELETE FROM workers WHERE id IN (${sorted.join(",")}) AND ${LONG_FENCED}`;
 }
