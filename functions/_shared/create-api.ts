@@ -2,6 +2,7 @@
 import middy, { type MiddyfiedHandler } from "@middy/core";
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
+import { QUOTAS_DEFAULT } from "#core/domain/quotas.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ControlStore, Principal } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
@@ -20,7 +21,11 @@ export interface ApiDeps {
 export type ApiHandler = MiddyfiedHandler<ApiEvent, ApiResult>;
 
 /** Whoever calls a route that needs no key. */
-const NOBODY: Principal = { tenantId: "nobody" as TenantId, scopes: [] };
+const NOBODY: Principal = {
+  tenantId: "nobody" as TenantId,
+  scopes: [],
+  quotas: QUOTAS_DEFAULT,
+};
 
 /** The handler of the routes whose `handler` is `name`. */
 export function createApi<H extends Route["handler"]>(

@@ -27,6 +27,24 @@ export async function seedRows(
   await databases.run("ANALYZE TABLE tasks, task_versions, jobs");
 }
 
+/** Fills the control database with 3,000 tenants, each with two keys and an IAM principal. */
+export async function seedControlRows({ run, databasePrefix }: TestDatabases): Promise<void> {
+  const control = `${databasePrefix}control`;
+  const rows = numbers(3_000);
+  await run(
+    `INSERT INTO ${control}.tenants (id, name, created_at) SELECT CONCAT('tenant-', n), CONCAT('tenant ', n), UTC_TIMESTAMP(3) FROM ${rows}`,
+  );
+  for (const digit of ["0", "1"]) {
+    await run(
+      `INSERT INTO ${control}.api_keys (key_hash, tenant_id, scopes, created_at) SELECT UNHEX(SHA2(CONCAT('${digit}', n), 256)), CONCAT('tenant-', n), '["read", "write"]', UTC_TIMESTAMP(3) FROM ${rows}`,
+    );
+  }
+  await run(
+    `INSERT INTO ${control}.principals (arn, tenant_id, scopes, created_at) SELECT CONCAT('arn:aws:iam::123456789012:role/', n), CONCAT('tenant-', n), '["read"]', UTC_TIMESTAMP(3) FROM ${rows}`,
+  );
+  await run(`ANALYZE TABLE ${control}.tenants, ${control}.api_keys, ${control}.principals`);
+}
+
 /** A UUIDv7 of the partition n mod 4,096 that ends in n. */
 const TASK_ID =
   "UNHEX(CONCAT('0190000000007', LPAD(HEX(n % 4096), 3, '0'), '80', LPAD(HEX(n), 14, '0')))";

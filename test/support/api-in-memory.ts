@@ -32,7 +32,7 @@ export interface ApiInMemory extends AsyncDisposable {
 export async function openApiInMemory(hooks: CommitHooks = {}): Promise<ApiInMemory> {
   const clock = new ManualClock(Date.UTC(2026, 5, 1, 9, 0, 0));
   const shards = openMemoryShards({ clock, hooks });
-  const control = new MemoryControlStore();
+  const control = new MemoryControlStore(clock);
   const deps = {
     shards,
     control,
@@ -56,7 +56,7 @@ export async function openApiInMemory(hooks: CommitHooks = {}): Promise<ApiInMem
   const as = (tenant: string, scopes: readonly Scope[] = ["read", "write", "admin"]) => {
     const key = `${tenant}-${scopes.join("-")}`;
     const hash = createHash("sha256").update(key).digest("hex");
-    control.addKey(hash, { tenantId: tenant as TenantId, scopes });
+    control.addKey(hash, tenant as TenantId, scopes);
     return openClient(url, key);
   };
   return {

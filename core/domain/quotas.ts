@@ -1,0 +1,44 @@
+/** How much of the service a tenant may use. */
+import {
+  BODY_BYTES_MAX,
+  MIN_INTERVAL_SECONDS_DEFAULT,
+  MIN_INTERVAL_SECONDS_MAX,
+  TASKS_QUOTA_DEFAULT,
+  TASKS_QUOTA_MAX,
+} from "./limits.ts";
+
+export interface Quotas {
+  /** Tasks that are not deleted. */
+  readonly tasksMax: number;
+  /** Bytes of one request's body as it is sent. */
+  readonly bodyBytesMax: number;
+  /** Between two runs of a task. */
+  readonly minIntervalSeconds: number;
+}
+
+/** As set for a tenant: null follows the default, also when that changes. */
+export type ChosenQuotas = { readonly [Name in keyof Quotas]: number | null };
+
+export const QUOTAS_DEFAULT: Quotas = {
+  tasksMax: TASKS_QUOTA_DEFAULT,
+  bodyBytesMax: BODY_BYTES_MAX,
+  minIntervalSeconds: MIN_INTERVAL_SECONDS_DEFAULT,
+};
+
+/** What may be chosen, both ends included. 0 tasks: none can be added. */
+export const QUOTA_BOUNDS: {
+  readonly [Name in keyof Quotas]: readonly [min: number, max: number];
+} = {
+  tasksMax: [0, TASKS_QUOTA_MAX],
+  bodyBytesMax: [0, BODY_BYTES_MAX],
+  minIntervalSeconds: [1, MIN_INTERVAL_SECONDS_MAX],
+};
+
+/** What holds for a tenant that has chosen `chosen`. */
+export function effectiveQuotas(chosen: ChosenQuotas): Quotas {
+  return {
+    tasksMax: chosen.tasksMax ?? QUOTAS_DEFAULT.tasksMax,
+    bodyBytesMax: chosen.bodyBytesMax ?? QUOTAS_DEFAULT.bodyBytesMax,
+    minIntervalSeconds: chosen.minIntervalSeconds ?? QUOTAS_DEFAULT.minIntervalSeconds,
+  };
+}
