@@ -60,6 +60,11 @@ async function addKeys({ mysqlUrl, databasePrefix }: TestDatabases): Promise<voi
   const database = controlDatabase(databasePrefix);
   const connection = await createConnection({ uri: mysqlUrl, database });
   const all = ["read", "write", "admin"];
+  for (const tenant of [`acme-${run}`, `other-${run}`])
+    await connection.query(
+      "INSERT INTO tenants (id, name, created_at) VALUES (?, ?, UTC_TIMESTAMP(3))",
+      [tenant, tenant],
+    );
   for (const [key, tenant, scopes] of [
     [acmeKey, `acme-${run}`, all],
     [otherKey, `other-${run}`, all],

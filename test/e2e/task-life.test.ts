@@ -46,6 +46,9 @@ async function addKey(key: string): Promise<void> {
   const database = controlDatabase(databases.databasePrefix);
   const connection = await createConnection({ uri: databases.mysqlUrl, database });
   await connection.query(
+    "INSERT INTO tenants (id, name, created_at) VALUES ('life', 'life', UTC_TIMESTAMP(3))",
+  );
+  await connection.query(
     "INSERT INTO api_keys (key_hash, tenant_id, scopes, created_at) VALUES (?, 'life', ?, UTC_TIMESTAMP(3))",
     [createHash("sha256").update(key).digest(), JSON.stringify(["read", "write"])],
   );
