@@ -44,22 +44,22 @@ export interface Pool {
 export interface PoolOptions {
   readonly mysqlUrl: string;
   readonly database: string;
-  /** Connections at most; two at least. */
+  /** Connections at most. */
   readonly size: number;
   readonly logger: Logger | null;
+  /** After which an unused connection is closed. */
+  readonly idleMs?: number;
 }
 
 const WAITING_MAX = 1_000;
+const IDLE_CHECK_MS = 1_000;
 
-export function openPool({ mysqlUrl, database, size, logger }: PoolOptions): Pool {
-  const limit = Math.max(2, size);
+export function openPool(options: PoolOptions): Pool {
+  const { mysqlUrl, database, size, logger, idleMs = IDLE_MS } = options;
   const pool = createPool({
     uri: mysqlUrl,
     database,
-    connectionLimit: limit,
-    // One below the limit, or mysql2 does not look for idle connections at all.
-    maxIdle: limit - 1,
-    idleTimeout: IDLE_MS,
+    connectionLimit: size,
     queueLimit: WAITING_MAX,
     connectTimeout: CONNECT_MS,
     timezone: "Z",
@@ -76,6 +76,7 @@ export function openPool({ mysqlUrl, database, size, logger }: PoolOptions): Poo
     connection.once("end", () => live.delete(connection));
     connection.once("error", () => live.delete(connection));
   });
+  const stopClosingIdle = closeIdle(pool, idleMs);
   const checked = new WeakSet<PoolConnection>();
   const checkSettings = settingsChecker(logger);
 
@@ -95,6 +96,7 @@ export function openPool({ mysqlUrl, database, size, logger }: PoolOptions): Poo
     },
     close: () =>
       new Promise((resolve) => {
+        stopClosingIdle();
         const timer = setTimeout(() => {
           for (const connection of live) connection.destroy();
           resolve();
@@ -105,6 +107,34 @@ export function openPool({ mysqlUrl, database, size, logger }: PoolOptions): Poo
         });
       }),
   };
+}
+
+/**
+ * Closes what nobody has used for `idleMs`. mysql2 would do so too, with a timer that keeps the process alive for as long as
+ * the pool is open: a command that fails before it closes its pool would never end.
+ */
+function closeIdle(pool: ReturnType<typeof createPool>, idleMs: number): () => void {
+  const idleSince = new Map<PoolConnection, number>();
+  pool.on("release", (connection: PoolConnection) => {
+    idleSince.set(connection, performance.now());
+  });
+  pool.on("acquire", (connection: PoolConnection) => void idleSince.delete(connection));
+  pool.on("connection", (connection: PoolConnection) => {
+    connection.once("end", () => idleSince.delete(connection));
+    connection.once("error", () => idleSince.delete(connection));
+  });
+  const timer = setInterval(
+    () => {
+      for (const [connection, sinceMs] of idleSince) {
+        if (performance.now() - sinceMs < idleMs) continue;
+        idleSince.delete(connection);
+        connection.destroy();
+      }
+    },
+    Math.min(IDLE_CHECK_MS, idleMs),
+  );
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /** mysql2 lets a caller wait for ever. One that has given up hands the connection on when it comes after all. */

@@ -1,5 +1,8 @@
 /** Connections, deadlines and transactions against a real server: what breaks, and that the next borrower does not notice. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
 import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
@@ -8,6 +11,14 @@ import type { LogFields, Logger } from "#core/ports/logger.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import { makeTestDatabases, openProxyOf, type TestDatabases, throughProxy } from "./databases.ts";
 
+/** Ends by itself as soon as its connection is closed, if nothing else waits. */
+const LEAKY = `
+  import { openPool } from "#adapters/mysql/pool.ts";
+  const pool = openPool({ mysqlUrl: process.env.MYSQL_URL, database: "information_schema", size: 2, logger: null, idleMs: 300 });
+  const connection = await pool.acquire();
+  await connection.select("SELECT 1");
+  connection.release();
+`;
 const SHORT_MS = 300;
 /** What a loaded machine may add to a deadline. */
 const SLACK_MS = 1_500;
@@ -242,6 +253,16 @@ describe("database", () => {
       0,
       "a no-op upsert counts nothing",
     );
+  });
+
+  test("what nobody uses is closed, and a pool that nobody closes does not keep its process alive", async () => {
+    const child = spawn(process.execPath, ["--input-type=module-typescript", "--eval", LEAKY], {
+      env: { ...process.env, MYSQL_URL: databases.mysqlUrl },
+      cwd: join(import.meta.dirname, "..", ".."),
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    const [code] = await once(child, "exit", { signal: AbortSignal.timeout(10_000) });
+    assert.equal(code, 0);
   });
 
   test("a server that is away is an error of each call, in time, and its return is noticed", async () => {
