@@ -29,6 +29,9 @@ const ROUND_TRIPS_MS = [0, 1] as const;
 const RATIO_MAX = 1.5;
 const ADDED_MS_MAX = 8;
 const SETTLE_MS = 60;
+/** Where other programs share the machine it is measured again, and the quietest measurement counts, told by the bare statements. */
+const TRIES_MAX = 3;
+const QUIET_SPREAD = 1.25;
 const STARTED_MS = 10_000;
 const RETENTION = { succeededMs: 3_600_000, endedMs: 14 * 86_400_000 };
 export const scenario: Scenario = {
@@ -45,8 +48,15 @@ interface Measured {
 async function runP8(context: ScenarioContext): Promise<ScenarioOutcome> {
   await using databases = await openBenchDatabases("p8", context);
   const tasks = await createTasks(databases, context);
-  const measured = await measure(databases, tasks, context);
-  return judge(measured);
+  let quietest: Measured[] | null = null;
+  for (let tries = 1; tries <= TRIES_MAX; tries++) {
+    const measured = await measure(databases, tasks, context);
+    if (quietest === null || spread(measured) < spread(quietest)) quietest = measured;
+    if (spread(quietest) <= QUIET_SPREAD) break;
+    context.say(`a noisy machine: the bare statements vary by ${spread(measured).toFixed(2)}`);
+  }
+  assert(quietest !== null, "something was measured");
+  return judge(quietest);
 }
 
 /** Tasks of as many tenants, so that their rows are spread over the partitions. */
@@ -168,6 +178,7 @@ async function openPath(databases: BenchDatabases, roundTripMs: number): Promise
 
 async function measureTick(databases: BenchDatabases, tasks: TaskStore): Promise<number> {
   await makeDue(databases);
+  await settle();
   const startMs = performance.now();
   const done = await materializeDueTasks({ tasks, metrics: openMetrics(), retention: RETENTION });
   const tookMs = performance.now() - startMs;
@@ -188,6 +199,7 @@ async function measureBare(
   const advance = advanceTasksSql(
     plan.advances.map((one) => ({ ...one, wasNextRunAtMs: nextRunAtMs })),
   );
+  await settle();
   const startMs = performance.now();
   const made = await database.transaction(async (session) => {
     const rows = await session.write(insert);
@@ -206,9 +218,12 @@ async function makeDue(databases: BenchDatabases): Promise<number> {
   );
   const [row] = await databases.run("SELECT MIN(next_run_at) AS at FROM tasks");
   assert(row?.at instanceof Date, "the tasks are there");
-  // The server purges what this has left behind; that is no part of a tick.
-  await systemClock.sleep(SETTLE_MS);
   return row.at.getTime();
+}
+
+/** The server purges what the set-up has left behind; that is no part of a tick. */
+function settle(): Promise<void> {
+  return systemClock.sleep(SETTLE_MS);
 }
 
 function judge(measured: readonly Measured[]): ScenarioOutcome {
@@ -233,6 +248,7 @@ function judge(measured: readonly Measured[]): ScenarioOutcome {
       bareMsAt1Ms: round(far.bare),
       ratioAt1Ms: round(far.ratio),
       addedMs: round(addedMs),
+      spread: round(spread(measured)),
       ticksMs: measured.flatMap(({ tickMs }) => tickMs.map(round)),
       baresMs: measured.flatMap(({ bareMs }) => bareMs.map(round)),
     },
@@ -249,6 +265,16 @@ function judge(measured: readonly Measured[]): ScenarioOutcome {
       ["allowed", `≤ ${ADDED_MS_MAX} ms`, "", `≤ ${RATIO_MAX}`, ""],
     ],
   };
+}
+
+/** How unquiet the machine was: upper over lower quartile of the bare statements, which do the same each time. */
+function spread(measured: readonly Measured[]): number {
+  const quartiles = measured.map(({ bareMs }) => {
+    const sorted = bareMs.toSorted((a, b) => a - b);
+    const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? 0;
+    return at(0.75) / at(0.25);
+  });
+  return Math.max(...quartiles);
 }
 
 function median(values: readonly number[]): number {
