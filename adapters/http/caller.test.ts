@@ -3,10 +3,23 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { after, before, test } from "node:test";
 import { systemClock } from "#adapters/system/clock.ts";
+import type { TenantId } from "#core/domain/ids.ts";
 import type { Call } from "#core/ports/caller.ts";
+import type { LogFields, Logger } from "#core/ports/logger.ts";
 import { openCaller } from "./caller.ts";
+import { createEgressPolicy } from "./egress-policy.ts";
 
-const caller = openCaller({ clock: systemClock });
+const warnings: LogFields[] = [];
+const logger: Logger = {
+  info() {},
+  warn: (_message, fields = {}) => void warnings.push(fields),
+  error() {},
+};
+const caller = openCaller({
+  clock: systemClock,
+  logger,
+  policy: createEgressPolicy({ allow: "127.0.0.0/8:*" }),
+});
 const never = new AbortController().signal;
 const servers: Server[] = [];
 let origin = "";
@@ -64,6 +77,7 @@ after(async () => {
 
 function callTo(url: string, changes: Partial<Call> = {}): Call {
   return {
+    tenantId: "acme" as TenantId,
     method: "POST",
     url,
     headers: { "x-kind": "test" },

@@ -1,13 +1,37 @@
-/** Translates undici's and Node's errors to the stable codes of the caller port. */
+/** What ends a call before its answer, and the translation of undici's and Node's errors to the stable codes of the caller port. */
+
+/** The guard's refusal. The message is for our log only: it tells what a name stands for inside our network. */
+export class EgressRefused extends Error {
+  override readonly name = "EgressRefused";
+  readonly code = "EGRESS_REFUSED";
+}
+
+/** No address for a name; the cause says whether the name server said so or did not answer. */
+export class LookupFailed extends Error {
+  override readonly name = "LookupFailed";
+  readonly code = "EAI_FAIL";
+}
+
+/** No connection will come of this one: every connection of ours is dialled once. */
+export class ConnectionGone extends Error {
+  override readonly name = "ConnectionGone";
+  readonly code = "ECONNRESET";
+}
+
+/** The request cannot be sent as it is. */
+export class RequestInvalid extends Error {
+  override readonly name = "RequestInvalid";
+  readonly code = "ERR_INVALID_URL";
+}
+
 const CODES: Record<string, string> = {
+  EGRESS_REFUSED: "destination-not-allowed",
   ECONNREFUSED: "connection-refused",
   ECONNRESET: "connection-reset",
   EPIPE: "connection-reset",
   UND_ERR_SOCKET: "connection-reset",
   ETIMEDOUT: "timeout",
   UND_ERR_CONNECT_TIMEOUT: "timeout",
-  ENOTFOUND: "dns",
-  EAI_AGAIN: "dns",
   EAI_FAIL: "dns",
   EPROTO: "tls",
   UND_ERR_HEADERS_OVERFLOW: "protocol",
@@ -15,6 +39,8 @@ const CODES: Record<string, string> = {
   UND_ERR_INVALID_ARG: "request-invalid",
   ERR_INVALID_URL: "request-invalid",
 };
+/** OpenSSL's names for a certificate that proves nothing; the rest of them contain CERT. */
+const TLS_CODES: readonly string[] = ["UNABLE_TO_GET_ISSUER", "INVALID_CA", "HOSTNAME_MISMATCH"];
 
 /** Never throws; whatever has no name of its own is `network`. */
 export function callErrorCode(error: unknown): string {
@@ -23,7 +49,16 @@ export function callErrorCode(error: unknown): string {
   if (code === null) return "network";
   const known = CODES[code];
   if (known !== undefined) return known;
-  return code.startsWith("ERR_TLS") || code.includes("CERT") ? "tls" : "network";
+  return isTlsCode(code) ? "tls" : "network";
+}
+
+function isTlsCode(code: string): boolean {
+  return (
+    code.startsWith("ERR_TLS") ||
+    code.startsWith("ERR_SSL") ||
+    code.includes("CERT") ||
+    TLS_CODES.some((prefix) => code.startsWith(prefix))
+  );
 }
 
 function codeOf(error: unknown): string | null {

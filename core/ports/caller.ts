@@ -1,5 +1,9 @@
 /** Calls a tenant's endpoint once: no retry, no redirect, one deadline over everything, a bounded response. */
+import type { TenantId } from "#core/domain/ids.ts";
+
 export interface Call {
+  /** Whose call it is: tenants share no connection. */
+  readonly tenantId: TenantId;
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -8,6 +12,16 @@ export interface Call {
   readonly timeoutMs: number;
   /** Bytes of the response that are kept; the rest is not read. */
   readonly responseBytesMax: number;
+}
+
+/** How long each phase took, ms with fractions; null for one that did not happen (a warm connection dials nothing) or did not end. */
+export interface CallTimings {
+  readonly dnsMs: number | null;
+  readonly connectMs: number | null;
+  readonly tlsMs: number | null;
+  /** From the request to the answer's status and headers. */
+  readonly firstByteMs: number | null;
+  readonly totalMs: number;
 }
 
 export type CallOutcome =
@@ -19,12 +33,17 @@ export type CallOutcome =
       /** First bytes of the response as text, invalid UTF-8 replaced. */
       readonly responseBody: string;
       readonly durationMs: number;
+      readonly timings?: CallTimings;
     }
   | {
       readonly kind: "failed";
-      /** Stable code: `timeout`, `interrupted`, `dns`, `connection-refused`, `connection-reset`, `tls`, `protocol`, `network`. */
+      /**
+       * Stable code: `timeout`, `interrupted`, `dns`, `destination-not-allowed` (whatever the reason: it would tell what is inside
+       * our network), `connection-refused`, `connection-reset`, `tls`, `protocol`, `request-invalid`, `network`.
+       */
       readonly error: string;
       readonly durationMs: number;
+      readonly timings?: CallTimings;
     };
 
 export interface Caller {

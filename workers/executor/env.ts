@@ -12,6 +12,11 @@ export const executorEnv = {
   SHARD: { kind: "text", default: "0" },
   /** Calls under way at once. */
   EXECUTOR_SLOTS: { kind: "integer", min: 1, max: 10_000, default: 64 },
+  /** Ranges and ports that tenants' calls may reach besides public addresses: `127.0.0.0/8:*,10.1.2.3/32:8080`. */
+  EGRESS_ALLOW: { kind: "text", default: "" },
+  /** Ranges and host names that they may not reach although they are public: the deployment's own. */
+  EGRESS_DENY: { kind: "text", default: "" },
+  EGRESS_IPV6: { kind: "choice", choices: ["on", "off"], default: "off" },
   ARCHIVE_SUCCEEDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 3_600 },
   ARCHIVE_ENDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 1_209_600 },
 } as const;

@@ -1,4 +1,5 @@
 import { openCaller } from "#adapters/http/caller.ts";
+import { createEgressPolicy } from "#adapters/http/egress-policy.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { Executor } from "#core/services/executor/executor.ts";
 import { retentionOf, runWorker } from "../_shared/run-worker.ts";
@@ -7,12 +8,17 @@ import { executorEnv } from "./env.ts";
 import { runExecutor } from "./run-executor.ts";
 
 await runWorker("executor", executorEnv, async ({ env, clock, random, metrics, logger, stop }) => {
+  const policy = createEgressPolicy({
+    allow: env.EGRESS_ALLOW,
+    deny: env.EGRESS_DENY,
+    ipv6: env.EGRESS_IPV6 === "on",
+  });
   const shards = openShards({
     mysqlUrl: env.MYSQL_URL,
     databasePrefix: env.DATABASE_PREFIX,
     logger,
   });
-  const caller = openCaller({ clock });
+  const caller = openCaller({ clock, logger, policy });
   const executor = new Executor({
     shard: shardNamed(shards, env.SHARD),
     caller,

@@ -10,6 +10,7 @@ const USER_AGENT = "at-and-cron/1";
 export function buildCall(job: ClaimedJob, versionRequest: HttpRequest): Call {
   const request = requestOfJob(job, versionRequest);
   return {
+    tenantId: job.tenantId,
     method: request.method,
     url: request.url,
     headers: {
