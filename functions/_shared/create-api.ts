@@ -1,19 +1,21 @@
 /** Builds the Lambda handler of an API from its operations: middy with the middlewares of every API, and the route's operation. */
 import middy, { type MiddyfiedHandler } from "@middy/core";
+import { systemDigest } from "#adapters/system/digest.ts";
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { QUOTAS_DEFAULT } from "#core/domain/quotas.ts";
 import type { Clock } from "#core/ports/clock.ts";
-import type { ControlStore, Principal } from "#core/ports/control-store.ts";
+import type { Principal, PrincipalStore } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { ApiAnswer, ApiEvent, ApiRequest, ApiResult, Operation } from "./api-event.ts";
 import { headerOf } from "./api-event.ts";
+import { authenticate } from "./authenticate.ts";
 import { withDeadline } from "./deadline.ts";
-import { answerProblems, authenticate, findRoute, parseBody } from "./middlewares.ts";
+import { answerProblems, findRoute, parseBody } from "./middlewares.ts";
 import { type OperationOf, ROUTES, type Route } from "./routes.ts";
 
 export interface ApiDeps {
-  readonly control: ControlStore;
+  readonly control: PrincipalStore;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -45,7 +47,7 @@ export function createApi<H extends Route["handler"]>(
     return resultOf(answer, event.requestContext.requestId);
   })
     .use(findRoute(routes, clock))
-    .use(authenticate(control, clock))
+    .use(authenticate(control, clock, systemDigest))
     .use(parseBody())
     .use(answerProblems(logger));
 }

@@ -1,13 +1,9 @@
-/** The middlewares of every API handler, in the order in which they run: find the route, authenticate, read the body; on errors, problem details. */
-import { createHash } from "node:crypto";
+/** The middlewares of every API handler, in the order in which they run: find the route, authenticate (authenticate.ts), read the body; on errors, problem details. */
 import type { MiddlewareObj } from "@middy/core";
 import { OperatingError, OutcomeUnknown } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
-import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { ApiEvent, ApiResult } from "./api-event.ts";
-import { headerOf } from "./api-event.ts";
-import { withDeadline } from "./deadline.ts";
 import { HttpProblem, PROBLEM_TYPE, problemBody } from "./problem.ts";
 import { readJson } from "./read-json.ts";
 import type { Route } from "./routes.ts";
@@ -17,7 +13,6 @@ export type ApiMiddleware = MiddlewareObj<ApiEvent, ApiResult>;
 /** A request that finds no answer in this time is answered 503. */
 const REQUEST_DEADLINE_MS = 10_000;
 const RETRY_AFTER_SECONDS = "2";
-const API_KEY_LENGTH_MAX = 200;
 
 /** Notes the route and the deadline; every later step may rely on both. */
 export function findRoute(routes: readonly Route[], clock: Clock): ApiMiddleware {
@@ -30,34 +25,6 @@ export function findRoute(routes: readonly Route[], clock: Clock): ApiMiddleware
       event.route = route;
     },
   };
-}
-
-/**
- * Finds the key's tenant and checks the route's scope. Keys are looked up by their hash, so the time that it takes tells
- * nothing about a key.
- */
-export function authenticate(control: ControlStore, clock: Clock): ApiMiddleware {
-  return {
-    before: async ({ event }) => {
-      const { route, deadlineMs = 0 } = event;
-      if (route === undefined || route.scope === null) return;
-      const key = headerOf(event, "x-api-key");
-      if (key === undefined || key === "")
-        throw new HttpProblem(401, "an API key is needed, in the header x-api-key");
-      if (key.length > API_KEY_LENGTH_MAX) throw unknownKey();
-      const hash = createHash("sha256").update(key).digest("hex");
-      const found = control.findPrincipalByKeyHash(hash);
-      const principal = await withDeadline(clock, deadlineMs, "read", found);
-      if (principal === null) throw unknownKey();
-      if (!principal.scopes.includes(route.scope))
-        throw new HttpProblem(403, `this API key lacks the scope "${route.scope}"`);
-      event.principal = principal;
-    },
-  };
-}
-
-function unknownKey(): HttpProblem {
-  return new HttpProblem(401, "this API key is not known");
 }
 
 /** Parses the body of requests that have one. */

@@ -1,14 +1,14 @@
 /** GET /v1/health: whether every database answers. */
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
-import type { ControlStore } from "#core/ports/control-store.ts";
+import type { PrincipalStore } from "#core/ports/control-store.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import type { ApiAnswer } from "../_shared/api-event.ts";
 import { withDeadline } from "../_shared/deadline.ts";
 import { HttpProblem } from "../_shared/problem.ts";
 
 export interface HealthDeps {
-  readonly control: ControlStore;
+  readonly control: PrincipalStore;
   readonly shards: Shards;
   readonly clock: Clock;
 }
