@@ -1,4 +1,5 @@
 import type { TaskAdvance } from "#core/ports/task-store.ts";
+import { type GroupColumn, groupColumn, splitColumns } from "../group-columns.ts";
 import { instant, taskKey, text } from "../literals.ts";
 
 /** An advance with the next run that the tick read: the guard. */
@@ -15,11 +16,21 @@ export interface GuardedAdvance extends TaskAdvance {
  * Result: the number of tasks moved; fewer than sent means that a row changed under the tick's lock, which cannot be.
  */
 export function advanceTasksSql(advances: readonly GuardedAdvance[]): string {
-  const keyed = advances.map((advance) => ({ advance, key: taskKey(advance.taskId) }));
-  keyed.sort((a, b) => a.key.part - b.key.part || (a.key.id < b.key.id ? -1 : 1));
-  const rows = keyed.map(
-    ({ advance, key }) =>
-      `ROW(${key.part},${key.id},${instant(advance.wasNextRunAtMs)},${instant(advance.nextRunAtMs)},${instant(advance.madeUntilMs)},${text(advance.error)})`,
-  );
-  return `UPDATE (VALUES ${rows.join(",")}) AS r (part, id, was, next_run_at, made_until, error) STRAIGHT_JOIN tasks FORCE INDEX (PRIMARY) ON tasks.part = r.part AND tasks.id = r.id SET tasks.next_run_at = r.next_run_at, tasks.made_until = COALESCE(r.made_until, tasks.made_until), tasks.error = r.error, tasks.status = IF(r.next_run_at IS NULL AND r.error IS NULL, 'completed', 'active') WHERE tasks.next_run_at = r.was`;
+  const { expressions, names, row } = splitColumns(COLUMNS, advances);
+  const [was, nextRunAt, madeUntil, error] = expressions;
+  const rows = advances
+    .map((advance) => ({ advance, ...taskKey(advance.taskId) }))
+    .sort((a, b) => a.part - b.part || (a.id < b.id ? -1 : 1))
+    .map(({ advance, part, id }) => {
+      const rest = row(advance);
+      return rest === "" ? `ROW(${part},${id})` : `ROW(${part},${id},${rest})`;
+    });
+  return `UPDATE (VALUES ${rows.join(",")}) AS r (${names("part, id")}) STRAIGHT_JOIN tasks FORCE INDEX (PRIMARY) ON tasks.part = r.part AND tasks.id = r.id SET tasks.next_run_at = ${nextRunAt}, tasks.made_until = COALESCE(${madeUntil}, tasks.made_until), tasks.error = ${error}, tasks.status = IF(${nextRunAt} IS NULL AND ${error} IS NULL, 'completed', 'active') WHERE tasks.next_run_at = ${was}`;
 }
+
+const COLUMNS: readonly GroupColumn<GuardedAdvance>[] = [
+  groupColumn("was", (advance) => advance.wasNextRunAtMs, instant),
+  groupColumn("next_run_at", (advance) => advance.nextRunAtMs, instant),
+  groupColumn("made_until", (advance) => advance.madeUntilMs, instant),
+  groupColumn("error", (advance) => advance.error, text),
+];

@@ -11,12 +11,12 @@ export function groupRows<Item extends { readonly id: JobId }>(
   items: readonly Item[],
   rest: (item: Item) => string,
 ): string {
-  const keyed = items.map((item) => ({ item, key: jobKey(item.id) }));
-  keyed.sort((a, b) => a.key.part - b.key.part || (a.key.id < b.key.id ? -1 : 1));
-  return keyed
-    .map(({ item, key }) => {
+  return items
+    .map((item) => ({ item, ...jobKey(item.id) }))
+    .sort((a, b) => a.part - b.part || (a.id < b.id ? -1 : 1))
+    .map(({ item, part, id }) => {
       const more = rest(item);
-      return more === "" ? `ROW(${key.part},${key.id})` : `ROW(${key.part},${key.id},${more})`;
+      return more === "" ? `ROW(${part},${id})` : `ROW(${part},${id},${more})`;
     })
     .join(",");
 }
