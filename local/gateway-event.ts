@@ -1,7 +1,8 @@
 /** Turns an HTTP request into the event and the context that a Lambda function behind API Gateway (REST, v1) is called with. */
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
+import { type KeyId, keyIdOfHash } from "#core/domain/key-id.ts";
 
 export interface EventParts {
   readonly request: IncomingMessage;
@@ -56,8 +57,8 @@ function requestContext(
     identity: {
       accessKey: null,
       accountId: null,
-      apiKey: null,
-      apiKeyId: null,
+      apiKey: headers["x-api-key"]?.at(-1) ?? null,
+      apiKeyId: apiKeyIdOf(request),
       caller: null,
       clientCert: null,
       cognitoAuthenticationProvider: null,
@@ -79,6 +80,13 @@ function requestContext(
     resourcePath: resource,
     stage: STAGE,
   };
+}
+
+/** Which API key a request has, without its secret; null when it has none. Of several, all of them together. */
+export function apiKeyIdOf({ headers }: IncomingMessage): KeyId | null {
+  const key = headers["x-api-key"];
+  if (key === undefined || key === "") return null;
+  return keyIdOfHash(createHash("sha256").update(String(key)).digest("hex"));
 }
 
 /** The context of one invocation that has to end by `deadlineMs` on the monotonic clock. */

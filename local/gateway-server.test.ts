@@ -28,6 +28,7 @@ function assertProblem(answer: ApiAnswer, status: number, detail: RegExp = /./):
 async function openGateway(
   handle: (event: APIGatewayProxyEvent, context: Context) => Promise<unknown>,
   limits: Partial<GatewayLimits> = {},
+  monotonicMs?: () => number,
 ) {
   const handler = handle as unknown as ApiHandler;
   const errors: unknown[] = [];
@@ -35,6 +36,7 @@ async function openGateway(
     { "tasks-api": handler, "jobs-api": handler },
     (error) => errors.push(error),
     { ...GATEWAY_LIMITS, ...limits },
+    monotonicMs,
   );
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -225,6 +227,50 @@ test("requests beyond 10 MB, or 6 MB as an event, are 413, told or not told befo
   const [response] = await once(chunked, "response");
   assert.equal(response.statusCode, 413);
   response.resume();
+});
+
+test("each API key has its rate and burst; who sends more is 429 with Retry-After", async () => {
+  let nowMs = 0;
+  await using gateway = await openGateway(ok, { ratePerSecond: 0.4, burst: 2 }, () => nowMs);
+  const as = (key: string | null) => openClient(`http://127.0.0.1:${gateway.port}`, key);
+  const statusOf = async (key: string | null) => (await as(key)("GET", "/v1/tasks")).status;
+  assert.deepEqual([await statusOf("key"), await statusOf("key")], [200, 200]);
+  const refused = await as("key")("POST", "/v1/tasks", undefined, { raw: "x".repeat(2_000_000) });
+  assertProblem(refused, 429, /slow down/);
+  assert.equal(refused.headers.get("retry-after"), "3");
+  assert.deepEqual([await statusOf("other"), await statusOf("")], [200, 200]);
+  assert.deepEqual([await statusOf(null), await statusOf(null)], [200, 429]);
+  nowMs += 3_000;
+  assert.deepEqual([await statusOf("key"), await statusOf("key")], [200, 429]);
+  assertProblem(await as("key")("GET", "/v1/nothing"), 404);
+});
+
+test("the request line and the headers have 10,240 bytes at most", async () => {
+  await using gateway = await openGateway(ok);
+  // What the client sends besides stays below this.
+  const slack = 300;
+  const get = (bytes: number, path = "/v1/tasks") =>
+    gateway.call("GET", path, undefined, { headers: { "x-long": "y".repeat(bytes) } });
+  assert.equal((await get(10_240 - slack)).status, 200);
+  assertProblem(await get(10_240), 431, /10240 bytes/);
+  assertProblem(await get(5_000, `/v1/tasks?tag=${"t".repeat(5_240)}`), 431);
+});
+
+test("the handler's event tells which API key the gateway saw", async () => {
+  const seen: APIGatewayProxyEvent["requestContext"]["identity"][] = [];
+  await using gateway = await openGateway(async ({ requestContext }) => {
+    seen.push(requestContext.identity);
+    return ok();
+  });
+  await gateway.call("GET", "/v1/tasks");
+  await openClient(`http://127.0.0.1:${gateway.port}`, null)("GET", "/v1/tasks");
+  assert.deepEqual(
+    seen.map(({ apiKey, apiKeyId, userArn }) => [apiKey, apiKeyId, userArn]),
+    [
+      ["key", "key_2c70e12b7a0646f9", null],
+      [null, null, null],
+    ],
+  );
 });
 
 test("a handler that hangs is 504, one that throws or answers too much 500", async () => {

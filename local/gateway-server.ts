@@ -1,7 +1,7 @@
 /**
  * API Gateway's stand-in: an HTTP server that finds the route, makes the event, calls the handler in process and writes its answer.
- * It holds to the limits that the real one has (10 MB a request, 6 MB an invocation and its answer, 29 s), and whatever
- * comes in, it answers with a problem document and goes on.
+ * It holds to the limits that the real one has (10 MB a request, 10 KB of headers, 6 MB an invocation and its answer, 29 s, a
+ * usage plan's rate and burst for each API key), and whatever comes in, it answers with a problem document and goes on.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -10,12 +10,14 @@ import type { APIGatewayProxyResult } from "aws-lambda";
 import type { ApiHandler } from "#functions/_shared/create-api.ts";
 import { HttpProblem, PROBLEM_TYPE, problemBody } from "#functions/_shared/problem.ts";
 import { ROUTES, type Route } from "#functions/_shared/routes.ts";
-import { makeContext, makeEvent } from "./gateway-event.ts";
+import { apiKeyIdOf, makeContext, makeEvent } from "./gateway-event.ts";
 import { matchRoute } from "./gateway-routes.ts";
+import { TokenBuckets } from "./token-buckets.ts";
 
 const MB = 1024 * 1024;
 const THROWN_AWAY_FACTOR = 8;
 const CONNECTIONS_MAX = 1_024;
+const BUCKETS_MAX = 10_000;
 
 export interface GatewayLimits {
   readonly requestBytesMax: number;
@@ -24,6 +26,11 @@ export interface GatewayLimits {
   readonly invocationMs: number;
   /** From the first byte of the request to the last. */
   readonly requestMs: number;
+  /** The request line and the values of all headers. */
+  readonly headerBytesMax: number;
+  /** Of each API key, and of all requests without one together. */
+  readonly ratePerSecond: number;
+  readonly burst: number;
 }
 
 export const GATEWAY_LIMITS: GatewayLimits = {
@@ -31,16 +38,21 @@ export const GATEWAY_LIMITS: GatewayLimits = {
   invocationBytesMax: 6 * MB,
   invocationMs: 29_000,
   requestMs: 30_000,
+  headerBytesMax: 10_240,
+  ratePerSecond: 10_000,
+  burst: 5_000,
 };
 
 export type Handlers = Readonly<Record<Route["handler"], ApiHandler>>;
 
-/** A server that is not listening yet. */
+/** A server that is not listening yet. `monotonicMs` is what the rate is counted by. */
 export function createGateway(
   handlers: Handlers,
   onError: (error: unknown) => void,
   limits: GatewayLimits = GATEWAY_LIMITS,
+  monotonicMs: () => number = () => performance.now(),
 ): Server {
+  const buckets = new TokenBuckets({ ...limits, bucketsMax: BUCKETS_MAX });
   const server = createServer(
     {
       requestTimeout: limits.requestMs,
@@ -50,7 +62,8 @@ export function createGateway(
       maxHeaderSize: 16 * 1024,
     },
     (request, response) => {
-      answer(request, response, handlers, limits).catch((error: unknown) => {
+      const admit = () => refuseBeyond(buckets.take(apiKeyIdOf(request) ?? "", monotonicMs()));
+      answer(request, response, handlers, limits, admit).catch((error: unknown) => {
         if (!(error instanceof HttpProblem)) onError(error);
         writeProblem(response, asProblem(error));
       });
@@ -72,8 +85,10 @@ async function answer(
   response: ServerResponse,
   handlers: Handlers,
   limits: GatewayLimits,
+  admit: () => void,
 ): Promise<void> {
   const target = request.url ?? "";
+  refuseLargeHeaders(request, limits.headerBytesMax);
   const at = target.indexOf("?");
   const path = at < 0 ? target : target.slice(0, at);
   const query = at < 0 ? "" : target.slice(at + 1);
@@ -85,6 +100,7 @@ async function answer(
     throw new HttpProblem(405, `this path knows ${allow}`, { headers: { allow } });
   }
   const { route, pathParameters } = match;
+  admit();
   const body = await readBody(request, limits.requestBytesMax);
   const requestId = randomUUID();
   const parts = { request, path, query, resource: route.path, pathParameters, body, requestId };
@@ -96,6 +112,22 @@ async function answer(
   if (Buffer.byteLength(result.body) > limits.invocationBytesMax)
     throw new Error("the answer is larger than an invocation may answer");
   writeResult(response, result);
+}
+
+function refuseLargeHeaders({ method = "", url = "", rawHeaders }: IncomingMessage, max: number) {
+  // Names and values take turns. Headers are Latin-1: a character is a byte.
+  const values = rawHeaders.filter((_, at) => at % 2 === 1);
+  const bytes = values.reduce((sum, value) => sum + value.length, method.length + url.length);
+  if (bytes > max)
+    throw new HttpProblem(431, `the request line and the headers have at most ${max} bytes`);
+}
+
+function refuseBeyond(waitMs: number): void {
+  if (waitMs === 0) return;
+  const headers = { "retry-after": String(Math.ceil(waitMs / 1_000)) };
+  throw new HttpProblem(429, "this API key sends more requests than it may: slow down", {
+    headers,
+  });
 }
 
 function malformed(): HttpProblem {

@@ -1,23 +1,16 @@
 /**
  * The API on one machine: `node local/gateway.ts` answers the route table on 127.0.0.1:API_PORT with the handlers that run in AWS.
- * Environment: API_PORT (0 takes a free port), and what the handlers declare in their env.ts.
+ * Environment: gateway-env.ts.
  */
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { readEnv } from "#adapters/system/read-env.ts";
 import { ConfigurationInvalid } from "#core/domain/errors.ts";
-import { jobsApiEnv } from "#functions/jobs-api/env.ts";
-import { tasksApiEnv } from "#functions/tasks-api/env.ts";
-import { createGateway, type Handlers } from "./gateway-server.ts";
+import { gatewayEnv } from "./gateway-env.ts";
+import { createGateway, GATEWAY_LIMITS, type Handlers } from "./gateway-server.ts";
 
 /** Requests under way get this long when the process is told to stop. */
 const STOP_MS = 10_000;
-
-const gatewayEnv = {
-  ...tasksApiEnv,
-  ...jobsApiEnv,
-  API_PORT: { kind: "integer", min: 0, max: 65_535, default: 8_787 },
-} as const;
 
 /** The handlers open their connections when they are loaded: not before the configuration is known to be right. */
 async function loadHandlers(): Promise<Handlers> {
@@ -34,9 +27,16 @@ function fail(code: number, message: string): never {
 }
 
 async function main(): Promise<void> {
-  const { API_PORT } = readEnv(gatewayEnv, process.env, { ownPrefix: "API_" });
-  const server = createGateway(await loadHandlers(), (error) =>
-    console.error("gateway: request not served", error),
+  const env = readEnv(gatewayEnv, process.env, { ownPrefix: "API_" });
+  const limits = {
+    ...GATEWAY_LIMITS,
+    ratePerSecond: env.API_RATE_PER_SECOND,
+    burst: env.API_BURST,
+  };
+  const server = createGateway(
+    await loadHandlers(),
+    (error) => console.error("gateway: request not served", error),
+    limits,
   );
   for (const signal of ["SIGTERM", "SIGINT"] as const)
     process.on(signal, () => {
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
       server.close(() => process.exit(0));
       server.closeIdleConnections();
     });
-  server.listen(API_PORT, "127.0.0.1");
+  server.listen(env.API_PORT, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   console.log(`gateway listening on http://127.0.0.1:${port}`);

@@ -17,7 +17,7 @@ describe("readSettings", () => {
   });
 
   const refused: [string, NodeJS.ProcessEnv, RegExp][] = [
-    ["a misspelt name", { EXECUTORES: "2" }, /^unknown setting EXECUTORES: known are API_PORT/],
+    ["a misspelt name", { EXECUTORES: "2" }, /^unknown setting EXECUTORES: known are API_BURST/],
     ["a port that is a word", { API_PORT: "http" }, /^API_PORT has to be a whole number/],
     ["a port out of range", { MYSQL_PORT: "65536" }, /^MYSQL_PORT .* not '65536'/],
     ["a fraction", { EXECUTORS: "1.5" }, /^EXECUTORS/],

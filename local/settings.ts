@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { executorEnv } from "#workers/executor/env.ts";
 import { schedulerEnv } from "#workers/scheduler/env.ts";
+import { throttleEnv } from "./gateway-env.ts";
 import { parseMysqlUrl } from "./mysql-answers.ts";
 import { MYSQL_PORT_DEFAULT } from "./mysql-server.ts";
 import { SetupError } from "./setup-error.ts";
@@ -29,10 +30,11 @@ const KNOWN: readonly string[] = [
   "MYSQL_URL",
   "SCHEDULERS",
   // Passed on to the processes that declare them.
-  ...Object.keys({ ...executorEnv, ...schedulerEnv }),
+  ...Object.keys({ ...executorEnv, ...schedulerEnv, ...throttleEnv }),
 ];
 // Names that can only be meant for us. Not all of MYSQL_: its own clients read MYSQL_PWD, MYSQL_HOST, ….
-const OURS = /^(API_PORT|CASSANDRA_PORT|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER)/;
+const OURS =
+  /^(API_BURST|API_PORT|API_RATE|CASSANDRA_PORT|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER)/;
 
 /** Reads and checks our settings. Throws SetupError, one line, for the first one that is unknown or malformed. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {

@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import { type EnvDeclaration, readEnv } from "#adapters/system/read-env.ts";
 import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
-import { jobsApiEnv } from "#functions/jobs-api/env.ts";
-import { tasksApiEnv } from "#functions/tasks-api/env.ts";
 import { executorEnv } from "#workers/executor/env.ts";
 import { schedulerEnv } from "#workers/scheduler/env.ts";
+import { gatewayEnv } from "./gateway-env.ts";
 import type { ChildSpec } from "./keep-child.ts";
 import type { Settings } from "./settings.ts";
 
@@ -45,12 +44,7 @@ export function planStack(
     stopMs,
     stage: STAGE.services,
   });
-  const gateway = worker(
-    "gateway",
-    "local/gateway.ts",
-    { ...tasksApiEnv, ...jobsApiEnv },
-    GATEWAY_STOP_MS,
-  );
+  const gateway = worker("gateway", "local/gateway.ts", gatewayEnv, GATEWAY_STOP_MS);
   gateway.env.API_PORT = String(settings.apiPort);
   const echo = { ...base, ECHO_PORT: String(echoPort) };
   return {
