@@ -47,6 +47,16 @@ export class MemoryWorkerStore implements WorkerStore {
     });
   }
 
+  listFenced(limit: number): Promise<WorkerId[]> {
+    return this.#tables.transact("listFenced", () => {
+      const fenced = [...this.#tables.workers].flatMap(([workerId, { fencedAtMs }]) =>
+        fencedAtMs === null ? [] : [{ workerId, fencedAtMs }],
+      );
+      fenced.sort((a, b) => b.fencedAtMs - a.fencedAtMs);
+      return fenced.slice(0, limit).map(({ workerId }) => workerId);
+    });
+  }
+
   pruneFenced(limit: number): Promise<number> {
     return this.#tables.transact("pruneFenced", (nowMs) => {
       const held = new Set<WorkerId>();

@@ -13,6 +13,7 @@ import {
   listExpiredWorkersSql,
   listFencedWorkersSql,
   renewWorkerSql,
+  selectFencedWorkersSql,
   selectHoldersSql,
   selectWorkerSql,
 } from "./statements/workers.ts";
@@ -35,6 +36,11 @@ export function workerStore(database: Database): WorkerStore {
     },
     async listExpired(limit) {
       return (await database.select(listExpiredWorkersSql(limit))).map((row) =>
+        readWorkerId(row[0]),
+      );
+    },
+    async listFenced(limit) {
+      return (await database.select(selectFencedWorkersSql(limit))).map((row) =>
         readWorkerId(row[0]),
       );
     },

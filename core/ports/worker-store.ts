@@ -15,6 +15,8 @@ export interface WorkerStore {
   fence(workerId: WorkerId): Promise<boolean>;
   /** Workers whose lease has expired and that are not fenced, oldest first, at most `limit`. */
   listExpired(limit: number): Promise<WorkerId[]>;
+  /** Fenced workers whose row is still kept, the last fenced first, at most `limit`. */
+  listFenced(limit: number): Promise<WorkerId[]>;
   /** Removes the row at a clean exit. Jobs still held under it must have been recorded or given back. */
   remove(workerId: WorkerId): Promise<void>;
   /**

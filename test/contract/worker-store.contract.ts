@@ -159,6 +159,21 @@ function prunes(open: OpenStore): void {
   );
 
   test(
+    "lists fenced workers, the last fenced first, up to the limit",
+    onStore(open, async (store) => {
+      const { workers } = store.shard;
+      const ids = [await addExpired(store, 5_000), await addExpired(store, 5_000)];
+      await addExpired(store, 5_000);
+      for (const [at, workerId] of ids.entries()) {
+        await workers.fence(workerId);
+        await store.putFencedAt(workerId, (await dbNow(store)) - 10_000 * at);
+      }
+      assert.deepEqual(await workers.listFenced(10), ids);
+      assert.deepEqual(await workers.listFenced(1), [ids[0]]);
+    }),
+  );
+
+  test(
     "prunes up to the limit",
     onStore(open, async (store) => {
       const { workers } = store.shard;
