@@ -110,9 +110,11 @@ export const PRUNE_MAX = 1_000;
 
 // Archive.
 export const ARCHIVE_READ_MAX = 4_000;
+/** Rows that are deleted together, once they are in the history. */
+export const ARCHIVE_GROUP_MAX = 2_000;
 export const ARCHIVE_READ_BYTES_MAX = 16 * KIB * KIB;
 /** Rows that are written to history, then deleted, together. */
-export const ARCHIVE_GROUP_MAX = 500;
+export const ARCHIVE_COPY_MAX = 500;
 /** Requests are read so many at a time, each up to BODY_BYTES_MAX … */
 export const ARCHIVE_VERSIONS_AT_ONCE = 50;
 /** … and what history keeps of so many of them is remembered. */
@@ -142,6 +144,9 @@ export const HISTORY_BODY_BYTES_MAX = 256;
 export const HISTORY_MONTHS_MAX = 14;
 /** Rows that one call reads for a filter to pass over before it answers with what it has. */
 export const HISTORY_SCAN_ROWS_MAX = 2_000;
+/** For one page of a list: pages that history is asked for, none after this long. */
+export const HISTORY_PAGES_MAX = 10;
+export const HISTORY_PAGES_MS_MAX = 300;
 export const HISTORY_WRITES_AT_ONCE = 64;
 /** The database refuses larger rows. */
 export const HISTORY_ROW_BYTES_MAX = 1_000_000;
@@ -172,7 +177,7 @@ assert(
   SEEN_APART_MS + PASS_PERIOD_MS + RESCUE_PASS_MS_MAX < PASS_GAP_MS_MAX,
   "a pass full of work does not make the next one forget",
 );
-assert(ARCHIVE_GROUP_MAX <= ARCHIVE_READ_MAX, "a read holds a group");
+assert(ARCHIVE_COPY_MAX <= ARCHIVE_GROUP_MAX, "what was copied together is deleted together");
 assert(RESULTS_GROUP_MAX <= RESULTS_WAITING_MAX, "a group fits what may wait");
 assert(CLAIM_JOBS_MAX <= HELD_JOBS_MAX, "a claim fits into memory");
 // One character of JSON takes at most six bytes (\u0000); what is kept beside bodies and headers is small.

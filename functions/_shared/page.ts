@@ -3,8 +3,12 @@ import { PAGE_BYTES_MAX } from "#core/domain/limits.ts";
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Whether the store has rows after these. */
+  /** Whether the list goes on after these. */
   readonly more: boolean;
+  /** Where it goes on after all of them; after the last of them when this is not given. */
+  readonly endCursor?: string | null;
+  /** Members of the answer besides items and cursor. */
+  readonly fields?: Readonly<Record<string, unknown>>;
 }
 
 /** The page as JSON text. `cursorAfter` is asked for the last item that it holds, when others follow. */
@@ -22,8 +26,19 @@ export function writePage<T>(
     if (bytes > bytesMax && texts.length > 0) break;
     texts.push(text);
   }
-  const last = page.items[texts.length - 1];
-  const more = page.more || texts.length < page.items.length;
-  const nextCursor = more && last !== undefined ? cursorAfter(last) : null;
-  return `{"items":[${texts.join(",")}],"nextCursor":${JSON.stringify(nextCursor)}}`;
+  const nextCursor = JSON.stringify(nextCursorOf(page, texts.length, cursorAfter));
+  const fields = Object.entries(page.fields ?? {}).map(
+    ([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`,
+  );
+  return `{"items":[${texts.join(",")}],"nextCursor":${nextCursor}${fields.join("")}}`;
+}
+
+function nextCursorOf<T>(
+  { items, more, endCursor }: Page<T>,
+  written: number,
+  cursorAfter: (item: T) => string,
+): string | null {
+  if (written === items.length && endCursor !== undefined) return endCursor;
+  const last = items[written - 1];
+  return (more || written < items.length) && last !== undefined ? cursorAfter(last) : null;
 }

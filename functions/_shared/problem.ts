@@ -37,6 +37,8 @@ export class HttpProblem extends Error {
   readonly status: ProblemStatus;
   readonly errors: readonly FieldError[] | null;
   readonly headers: Readonly<Record<string, string>>;
+  /** Members of the document besides those that all have. */
+  readonly more: Readonly<Record<string, unknown>>;
 
   constructor(
     status: ProblemStatus,
@@ -44,6 +46,7 @@ export class HttpProblem extends Error {
     options: {
       readonly errors?: readonly FieldError[];
       readonly headers?: Readonly<Record<string, string>>;
+      readonly more?: Readonly<Record<string, unknown>>;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -51,6 +54,7 @@ export class HttpProblem extends Error {
     this.status = status;
     this.errors = options.errors?.slice(0, ERRORS_MAX) ?? null;
     this.headers = options.headers ?? {};
+    this.more = options.more ?? {};
   }
 }
 
@@ -67,7 +71,7 @@ function describe({ field, message }: FieldError): string {
 
 /** The document as JSON text. */
 export function problemBody(problem: HttpProblem): string {
-  const { status, message: detail, errors } = problem;
-  const document = { type: "about:blank", title: TITLES[status], status, detail };
+  const { status, message: detail, errors, more } = problem;
+  const document = { type: "about:blank", title: TITLES[status], status, detail, ...more };
   return JSON.stringify(errors === null ? document : { ...document, errors });
 }

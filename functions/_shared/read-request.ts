@@ -25,6 +25,14 @@ export function noSuchJob(): HttpProblem {
   return new HttpProblem(404, "there is no such job");
 }
 
+/** 503: the job is not in MySQL, and whether it is in history cannot be said now. */
+export function historyAway(): HttpProblem {
+  return new HttpProblem(503, "history is away: whether there is such a job cannot be said now", {
+    headers: { "retry-after": "2" },
+    more: { historyAvailable: false },
+  });
+}
+
 /** The query with one value per name. Throws 422 for a name that is given twice and not in `lists`; those are joined by commas. */
 export function queryOf(
   { query }: ApiRequest,

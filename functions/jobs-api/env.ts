@@ -1,4 +1,6 @@
 /** Environment of the jobs API: pure data, read here and by infra. */
+import { historyEnv } from "../_shared/history-env.ts";
+
 export const jobsApiEnv = {
   MYSQL_URL: { kind: "url", protocols: ["mysql:"] },
   /** First part of every database's name, so that several systems can share a server. */
@@ -8,6 +10,7 @@ export const jobsApiEnv = {
     choices: ["debug", "info", "warn", "error", "silent"],
     default: "info",
   },
+  ...historyEnv,
   ARCHIVE_SUCCEEDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 3_600 },
   ARCHIVE_ENDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 1_209_600 },
 } as const;

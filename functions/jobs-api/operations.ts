@@ -11,7 +11,14 @@ import { noQuery } from "../_shared/field-types.ts";
 import { taskJobsQuery } from "../_shared/job-schema.ts";
 import { writePage } from "../_shared/page.ts";
 import { presentJob, presentJobInList } from "../_shared/present-job.ts";
-import { jobIdOf, noSuchJob, noSuchTask, queryOf, taskIdOf } from "../_shared/read-request.ts";
+import {
+  historyAway,
+  jobIdOf,
+  noSuchJob,
+  noSuchTask,
+  queryOf,
+  taskIdOf,
+} from "../_shared/read-request.ts";
 import type { OperationOf } from "../_shared/routes.ts";
 import { validate } from "../_shared/validate.ts";
 
@@ -30,7 +37,8 @@ export function jobsOperations(deps: JobsApiDeps): Record<OperationOf<"jobs-api"
 async function get(deps: JobsApiDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
   const found = await getJob(deps, request.principal.tenantId, jobIdOf(request));
-  if (found === null) throw noSuchJob();
+  if (found.kind === "not-found") throw noSuchJob();
+  if (found.kind === "history-away") throw historyAway();
   return { status: 200, body: { json: presentJob(found, deps.clock.nowMs()) } };
 }
 
@@ -48,8 +56,14 @@ async function list(deps: JobsApiDeps, request: ApiRequest): Promise<ApiAnswer> 
   const page = await listTaskJobs(deps, tenantId, taskId, filter, before, limit);
   if (page === null) throw noSuchTask();
   const nowMs = deps.clock.nowMs();
+  const { items, nextBefore, historyAvailable } = page;
   const text = writePage(
-    page,
+    {
+      items,
+      more: nextBefore !== null,
+      endCursor: nextBefore === null ? null : writeCursor(scope, nextBefore),
+      fields: historyAvailable ? {} : { historyAvailable },
+    },
     (item) => presentJobInList(item, nowMs),
     ({ job }) => writeCursor(scope, job.id),
   );

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
+import { openMemoryHistory } from "#adapters/memory/history-store.ts";
 import { MemoryControlStore } from "#adapters/memory/memory-control-store.ts";
 import { type MemoryShards, openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import type { CommitHooks } from "#adapters/memory/memory-tables.ts";
@@ -33,8 +34,10 @@ export async function openApiInMemory(hooks: CommitHooks = {}): Promise<ApiInMem
   const clock = new ManualClock(Date.UTC(2026, 5, 1, 9, 0, 0));
   const shards = openMemoryShards({ clock, hooks });
   const control = new MemoryControlStore(clock);
+  const history = openMemoryHistory();
   const deps = {
     shards,
+    history,
     control,
     clock,
     random: systemRandom,

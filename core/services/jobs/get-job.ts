@@ -1,30 +1,48 @@
+import type { HistoryRequest } from "#core/domain/history.ts";
 import type { JobId, TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
+import { type HistoryReaderDeps, readHistory } from "./read-history.ts";
 
 /** A job with what it sends; `request` is null when its version is gone. */
 export interface JobWithRequest {
   readonly job: Job;
-  readonly request: HttpRequest | null;
+  /** Of an archived job: as history keeps it, a long body as hash and size. */
+  readonly request: HttpRequest | HistoryRequest | null;
 }
 
-export interface JobServiceDeps {
+export interface JobServiceDeps extends HistoryReaderDeps {
   readonly shards: Shards;
 }
 
-/** A job of the tenant, also of a task that is deleted; null when there is none. */
+export type FoundJob =
+  | ({ readonly kind: "found" } & JobWithRequest)
+  | { readonly kind: "not-found" }
+  /** MySQL does not have it, and history cannot be asked. */
+  | { readonly kind: "history-away" };
+
+/**
+ * A job of the tenant, wherever it is, also of a task that is deleted. MySQL first: a job that leaves MySQL is in history before.
+ */
 export async function getJob(
-  { shards }: JobServiceDeps,
+  deps: JobServiceDeps,
   tenantId: TenantId,
   jobId: JobId,
-): Promise<JobWithRequest | null> {
-  const shard = shards.forJob(jobId);
+): Promise<FoundJob> {
+  const shard = deps.shards.forJob(jobId);
   const job = await shard.jobs.find(tenantId, jobId);
-  if (job === null) return null;
-  const [found = null] = await withRequests(shard, [job]);
-  return found;
+  if (job !== null) {
+    const [found = { job, request: null }] = await withRequests(shard, [job]);
+    return { kind: "found", ...found };
+  }
+  const read = await readHistory(deps, (history) => history.find(tenantId, jobId));
+  if (read.kind === "away") return { kind: "history-away" };
+  const entry = read.value;
+  return entry === null
+    ? { kind: "not-found" }
+    : { kind: "found", job: entry.job, request: entry.request };
 }
 
 /** Adds to each job the request of its version, all versions read at once. */

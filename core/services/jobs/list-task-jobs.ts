@@ -1,23 +1,109 @@
+/**
+ * A task's jobs out of both stores, as if they were one. MySQL is read first, then history below the same id: a job that the
+ * archiver moves meanwhile is in at least one of the two answers, and where it is in both MySQL's is the newer one.
+ *
+ * Each store says down to which id it has told everything. A page holds nothing below the higher of the two, because the other
+ * store may have something in between; the next page begins there. Pages meet by ids, so that each job is on exactly one.
+ */
+import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import { HISTORY_PAGES_MAX, HISTORY_PAGES_MS_MAX } from "#core/domain/limits.ts";
+import type { HistoryPage } from "#core/ports/history-store.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
+import type { Shard } from "#core/ports/shards.ts";
 import type { JobServiceDeps, JobWithRequest } from "./get-job.ts";
 import { withRequests } from "./get-job.ts";
+import { type Read, readHistory } from "./read-history.ts";
 
-/**
- * Up to `limit` jobs of a task, newest first, with ids below `before`; `more` tells whether any follow. The task may be deleted;
- * null when the tenant never had it.
- */
+export interface TaskJobsPage {
+  /** May be fewer than asked for, even none, without being the last ones. */
+  readonly items: readonly JobWithRequest[];
+  /** What to pass as `before` to go on; null at the end. Not always the id of a job. */
+  readonly nextBefore: JobId | null;
+  /** False: history could not be asked, and archived jobs are missing. */
+  readonly historyAvailable: boolean;
+}
+
+interface Asked {
+  readonly tenantId: TenantId;
+  readonly taskId: TaskId;
+  readonly filter: TaskJobsFilter;
+  readonly before: JobId | null;
+  readonly limit: number;
+}
+
+/** Up to `limit` jobs of a task, newest first, with ids below `before`. The task may be deleted; null when the tenant never had it. */
 export async function listTaskJobs(
-  { shards }: JobServiceDeps,
+  deps: JobServiceDeps,
   tenantId: TenantId,
   taskId: TaskId,
   filter: TaskJobsFilter,
   before: JobId | null,
   limit: number,
-): Promise<{ readonly items: readonly JobWithRequest[]; readonly more: boolean } | null> {
-  const shard = shards.forTask(taskId);
+): Promise<TaskJobsPage | null> {
+  const shard = deps.shards.forTask(taskId);
   if (!(await shard.tasks.exists(tenantId, taskId))) return null;
-  const found = await shard.jobs.listByTask(tenantId, taskId, filter, before, limit + 1);
-  const items = await withRequests(shard, found.slice(0, limit));
-  return { items, more: found.length > limit };
+  const asked = { tenantId, taskId, filter, before, limit };
+  const hot = await shard.jobs.listByTask(tenantId, taskId, filter, before, limit + 1);
+  const read = await readArchived(deps, asked);
+  const archived = read.kind === "read" ? read.value : { entries: [], nextBefore: null };
+  const toldFrom = later(hot.length > limit ? hot[limit]?.id : null, archived.nextBefore);
+  const told = merge(hot, archived.entries).filter(({ id }) => toldFrom === null || id >= toldFrom);
+  const page = told.slice(0, limit);
+  return {
+    items: await presentAll(shard, page),
+    nextBefore: told.length > limit ? (page.at(-1)?.id ?? null) : toldFrom,
+    historyAvailable: read.kind === "read",
+  };
+}
+
+/** History's pages may be short or empty and not the last: goes on while there is time. */
+function readArchived(deps: JobServiceDeps, asked: Asked): Promise<Read<HistoryPage>> {
+  const { tenantId, taskId, filter, limit } = asked;
+  return readHistory(deps, async (history) => {
+    const endMs = deps.clock.monotonicMs() + HISTORY_PAGES_MS_MAX;
+    const entries: HistoryEntry[] = [];
+    let nextBefore = asked.before;
+    for (let pages = 0; pages < HISTORY_PAGES_MAX; pages++) {
+      const page = await history.listByTask(tenantId, taskId, filter, nextBefore, limit);
+      entries.push(...page.entries);
+      nextBefore = page.nextBefore;
+      const enough = entries.length >= limit || deps.clock.monotonicMs() >= endMs;
+      if (nextBefore === null || enough) break;
+    }
+    return { entries, nextBefore };
+  });
+}
+
+interface Listed {
+  readonly id: JobId;
+  readonly from: { readonly hot: Job } | { readonly archived: HistoryEntry };
+}
+
+/** Newest first, each job once, as MySQL has it where both do. */
+function merge(hot: readonly Job[], archived: readonly HistoryEntry[]): Listed[] {
+  const byId = new Map<JobId, Listed>();
+  for (const entry of archived)
+    byId.set(entry.job.id, { id: entry.job.id, from: { archived: entry } });
+  for (const job of hot) byId.set(job.id, { id: job.id, from: { hot: job } });
+  return [...byId.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
+}
+
+async function presentAll(shard: Shard, page: readonly Listed[]): Promise<JobWithRequest[]> {
+  const hot = await withRequests(
+    shard,
+    page.flatMap(({ from }) => ("hot" in from ? [from.hot] : [])),
+  );
+  const byId = new Map(hot.map((each) => [each.job.id, each]));
+  return page.flatMap(({ id, from }) =>
+    "archived" in from
+      ? [{ job: from.archived.job, request: from.archived.request }]
+      : (byId.get(id) ?? []),
+  );
+}
+
+function later(a: JobId | null | undefined, b: JobId | null): JobId | null {
+  if (a === null || a === undefined) return b;
+  return b === null || a > b ? a : b;
 }

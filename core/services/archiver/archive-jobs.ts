@@ -1,0 +1,191 @@
+/**
+ * Moves finished jobs of one shard to history: copied first, with no lock on any row, then deleted, and only what is as it was
+ * read. A dead job may be retried between the two: it stays and runs, and its copy is replaced when it has ended again. A crash at
+ * any point leaves at worst a job in both stores: readers take MySQL's, and the next run copies it once more over the same row.
+ *
+ * Reads are larger than what is copied and deleted together, so that one group's deletion (MySQL, one commit) and the next one's
+ * copying (Cassandra) go on at the same time.
+ *
+ * Several at once are safe and of some use: each begins anywhere in what it has read, and reads anew when it finds that another
+ * was faster.
+ */
+import { OperatingError } from "#core/domain/errors.ts";
+import type { HistoryEntry, Sha256 } from "#core/domain/history.ts";
+import type { JobId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import {
+  ARCHIVE_COPY_MAX,
+  ARCHIVE_IDLE_READS_MAX,
+  ARCHIVE_READ_BYTES_MAX,
+  ARCHIVE_READ_MAX,
+} from "#core/domain/limits.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { HistoryStore } from "#core/ports/history-store.ts";
+import type { Logger } from "#core/ports/logger.ts";
+import type { Random } from "#core/ports/random.ts";
+import type { Shard } from "#core/ports/shards.ts";
+import { HistoryEntries } from "./history-entries.ts";
+
+export interface ArchiverDeps {
+  readonly shard: Shard;
+  readonly history: Pick<HistoryStore, "write">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly sha256: Sha256;
+}
+
+export interface Archived {
+  /** Rows deleted after they had been copied. */
+  readonly moved: number;
+  /** Rows copied that had changed or gone since they were read. */
+  readonly kept: number;
+  /** `stopped`: a store was away, or others moved all that was read; what is left is for the next run. */
+  readonly end: "drained" | "time-up" | "stopped";
+}
+
+/** Moves what is due until nothing is left or `endMs` (monotonic) has come. Throws only what no later run could do better. */
+export async function archiveJobs(deps: ArchiverDeps, endMs: number): Promise<Archived> {
+  return new Run(deps, endMs).run();
+}
+
+type Deleted = { readonly count: number } | { readonly error: unknown };
+
+class Run {
+  readonly #deps: ArchiverDeps;
+  readonly #endMs: number;
+  readonly #entries: HistoryEntries;
+  /** What history refuses stays where it is, and in nobody's way. */
+  readonly #refused = new Set<JobId>();
+  #moved = 0;
+  #kept = 0;
+
+  constructor(deps: ArchiverDeps, endMs: number) {
+    this.#deps = deps;
+    this.#endMs = endMs;
+    this.#entries = new HistoryEntries(deps.shard.tasks, deps.sha256);
+  }
+
+  async run(): Promise<Archived> {
+    try {
+      return { end: await this.#untilDrained(), moved: this.#moved, kept: this.#kept };
+    } catch (error) {
+      if (!(error instanceof OperatingError) || !error.retryable) throw error;
+      const { code, message } = error;
+      this.#deps.logger.warn(
+        "archiving stopped: a store is away or busy; what was not copied is still in MySQL, and the next run goes on",
+        { shard: this.#deps.shard.name, code, message, count: this.#moved },
+      );
+      return { end: "stopped", moved: this.#moved, kept: this.#kept };
+    }
+  }
+
+  async #untilDrained(): Promise<Archived["end"]> {
+    const { clock, shard } = this.#deps;
+    for (let idleReads = 0; idleReads < ARCHIVE_IDLE_READS_MAX; ) {
+      if (clock.monotonicMs() >= this.#endMs) return "time-up";
+      const read = await shard.jobs.listArchivable(ARCHIVE_READ_MAX, ARCHIVE_READ_BYTES_MAX);
+      const jobs = read.filter(({ id }) => !this.#refused.has(id));
+      if (jobs.length === 0) return "drained";
+      const movedBefore = this.#moved;
+      await this.#moveAll(jobs);
+      idleReads = this.#moved === movedBefore ? idleReads + 1 : 0;
+    }
+    return "stopped";
+  }
+
+  /** Group by group, from anywhere around to there again; ends early when time is up or others have been here. */
+  async #moveAll(jobs: readonly Job[]): Promise<void> {
+    const { clock, random, shard } = this.#deps;
+    const groups = groupsOf(jobs);
+    const first = Math.floor(random.unit() * groups.length);
+    let deleting: Promise<Deleted> | null = null;
+    let sent = 0;
+    for (let i = 0; i < groups.length && clock.monotonicMs() < this.#endMs; i++) {
+      const group = groups[(first + i) % groups.length] ?? [];
+      const copied = await settled(this.#copy(group));
+      if (deleting !== null) {
+        const deleted = this.#count(await deleting, sent);
+        deleting = null;
+        if (deleted < sent / 2) return;
+      }
+      if ("error" in copied) throw copied.error;
+      if (copied.value.length === 0) continue;
+      sent = copied.value.length;
+      deleting = shard.jobs.deleteArchived(copied.value).then(
+        (count) => ({ count }),
+        (error: unknown) => ({ error }),
+      );
+    }
+    if (deleting !== null) this.#count(await deleting, sent);
+  }
+
+  #count(deleted: Deleted, sent: number): number {
+    if ("error" in deleted) throw deleted.error;
+    this.#moved += deleted.count;
+    this.#kept += sent - deleted.count;
+    return deleted.count;
+  }
+
+  /** Returns the jobs that are in history now: all but those that it refuses. Throws when it is away. */
+  async #copy(jobs: readonly Job[]): Promise<Job[]> {
+    const entries = await this.#entries.entriesOf(jobs);
+    try {
+      await this.#deps.history.write(entries);
+      return [...jobs];
+    } catch (error) {
+      if (!(error instanceof OperatingError) || error.retryable) throw error;
+      return this.#copyOneByOne(jobs, entries, error);
+    }
+  }
+
+  /** Finds out which of a group are refused. All of them: it is history that is wrong, not the jobs. */
+  async #copyOneByOne(
+    jobs: readonly Job[],
+    entries: readonly HistoryEntry[],
+    refusal: OperatingError,
+  ): Promise<Job[]> {
+    const { history, logger, shard } = this.#deps;
+    const copied: Job[] = [];
+    const refused: JobId[] = [];
+    for (const [at, entry] of entries.entries()) {
+      try {
+        await history.write([entry]);
+        copied.push(jobs[at] as Job);
+      } catch (error) {
+        if (!(error instanceof OperatingError) || error.retryable) throw error;
+        refused.push(entry.job.id);
+      }
+      if (copied.length === 0 && refused.length >= REFUSED_ALIKE_MAX) throw refusal;
+    }
+    for (const jobId of refused) {
+      this.#refused.add(jobId);
+      logger.error("history refuses a job: it stays in MySQL, and every run tries it again", {
+        shard: shard.name,
+        jobId,
+        code: refusal.code,
+        message: refusal.message,
+      });
+    }
+    return copied;
+  }
+}
+
+/** So many refused in a row, and none taken: it is not about the jobs. */
+const REFUSED_ALIKE_MAX = 10;
+
+function groupsOf(jobs: readonly Job[]): Job[][] {
+  const groups: Job[][] = [];
+  for (let from = 0; from < jobs.length; from += ARCHIVE_COPY_MAX)
+    groups.push(jobs.slice(from, from + ARCHIVE_COPY_MAX));
+  return groups;
+}
+
+/** So that nobody has to look after a promise while another one is waited for. */
+async function settled<T>(work: Promise<T>): Promise<{ value: T } | { error: unknown }> {
+  try {
+    return { value: await work };
+  } catch (error) {
+    return { error };
+  }
+}

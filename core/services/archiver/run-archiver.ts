@@ -1,0 +1,62 @@
+/** One run over one shard: finished jobs to history, then tasks that have nothing left to show. */
+import { OperatingError } from "#core/domain/errors.ts";
+import { ARCHIVE_BACKLOG_COUNTED_MAX, PURGE_TASKS_MAX, TASK_KEPT_MS } from "#core/domain/limits.ts";
+import { type Archived, type ArchiverDeps, archiveJobs } from "./archive-jobs.ts";
+
+export interface ArchiverRun extends Archived {
+  readonly purgedTasks: number;
+}
+
+/** Begins nothing after `endMs` (monotonic). A store that is away ends the run early; the next one goes on. */
+export async function runArchiver(deps: ArchiverDeps, endMs: number): Promise<ArchiverRun> {
+  const { clock, logger, shard } = deps;
+  const startedMs = clock.monotonicMs();
+  const archived = await archiveJobs(deps, endMs);
+  const purgedTasks = await orNothing(
+    deps,
+    "old tasks are not purged now; the next run tries again",
+    () => purgeTasks(deps, endMs),
+  );
+  if (archived.moved + archived.kept + purgedTasks > 0)
+    logger.info("finished jobs moved to history", {
+      shard: shard.name,
+      durationMs: Math.round(clock.monotonicMs() - startedMs),
+      counters: { moved: archived.moved, kept: archived.kept, purgedTasks },
+    });
+  if (archived.end !== "drained") {
+    const waiting = await orNothing(deps, "what is left to archive cannot be counted now", () =>
+      shard.jobs.countArchivable(ARCHIVE_BACKLOG_COUNTED_MAX),
+    );
+    logger.warn("finished jobs are left in MySQL: later runs move them", {
+      shard: shard.name,
+      waiting,
+    });
+  }
+  return { ...archived, purgedTasks };
+}
+
+async function purgeTasks({ clock, shard }: ArchiverDeps, endMs: number): Promise<number> {
+  let purged = 0;
+  while (clock.monotonicMs() < endMs) {
+    const removed = await shard.tasks.purge(PURGE_TASKS_MAX, TASK_KEPT_MS);
+    purged += removed;
+    if (removed < PURGE_TASKS_MAX) break;
+  }
+  return purged;
+}
+
+/** What is done besides may fail, which ends no run. */
+async function orNothing(
+  deps: ArchiverDeps,
+  consequence: string,
+  work: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof OperatingError) || !error.retryable) throw error;
+    const { code, message } = error;
+    deps.logger.warn(consequence, { shard: deps.shard.name, code, message });
+    return 0;
+  }
+}

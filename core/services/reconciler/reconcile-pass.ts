@@ -1,0 +1,178 @@
+/**
+ * One look at a shard for holders that are gone, and what it takes to get their jobs going again.
+ *
+ * Two questions, each asked twice: whose lease has expired (the worker is fenced, then its jobs are given back), and which
+ * running job has passed its backstop (it is given back by itself). Between the two looks lie SEEN_APART_MS at least, with no
+ * failed pass between: after a database was away every lease has expired, and the workers need a moment to renew.
+ *
+ * Fencing comes first and waits for a claim under way, so that a fenced worker gets no more jobs: once none runs under it, none
+ * ever will. Several passes at once are safe: a fence and a rescue are guarded writes, and whoever comes second changes nothing.
+ */
+import { OperatingError } from "#core/domain/errors.ts";
+import type { WorkerId } from "#core/domain/ids.ts";
+import type { Retention } from "#core/domain/job.ts";
+import {
+  EXPIRED_WORKERS_MAX,
+  FENCED_WORKERS_MAX,
+  PASS_GAP_MS_MAX,
+  PAST_BACKSTOP_MAX,
+  PRUNE_MAX,
+  RESCUE_GROUP_MAX,
+  RESCUE_PASS_MS_MAX,
+  SEEN_APART_MS,
+} from "#core/domain/limits.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { RunningKey } from "#core/ports/job-store.ts";
+import type { Logger } from "#core/ports/logger.ts";
+import type { Shard } from "#core/ports/shards.ts";
+import { Sightings } from "./sightings.ts";
+
+export interface ReconcilerDeps {
+  readonly shard: Shard;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly retention: Retention;
+}
+
+/** What one pass did. */
+export interface Pass {
+  /** When the leases had been read, on the monotonic clock. */
+  readonly lookedMs: number;
+  readonly fenced: number;
+  /** Jobs given back: pending again, dead after LOST_MAX losses, or cancelled because somebody had asked for it. */
+  readonly pending: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  /** Work was left when the pass had taken long enough: the next one is due at once. */
+  readonly more: boolean;
+}
+
+/** The memory between passes over one shard. */
+export class Reconciler {
+  readonly #deps: ReconcilerDeps;
+  readonly #expired = new Sightings<WorkerId>(SEEN_APART_MS);
+  /** By id and claim number. */
+  readonly #pastBackstop = new Sightings<string>(SEEN_APART_MS);
+  /** Fenced workers under which nothing runs any more. */
+  readonly #emptied = new Set<WorkerId>();
+  #lookedMs: number | null = null;
+  #prunedAll = false;
+
+  constructor(deps: ReconcilerDeps) {
+    this.#deps = deps;
+  }
+
+  /** One pass. Throws what the stores throw, and has then forgotten what it saw. */
+  async passOnce(): Promise<Pass> {
+    try {
+      return await this.#pass();
+    } catch (error) {
+      this.#forget();
+      throw error;
+    }
+  }
+
+  async #pass(): Promise<Pass> {
+    const { clock } = this.#deps;
+    const askedMs = clock.monotonicMs();
+    // Whoever froze for so long, we or the whole machine: the workers may have done so too.
+    if (this.#lookedMs !== null && askedMs - this.#lookedMs > PASS_GAP_MS_MAX) this.#forget();
+    const expired = await this.#deps.shard.workers.listExpired(EXPIRED_WORKERS_MAX);
+    const lookedMs = clock.monotonicMs();
+    this.#lookedMs = lookedMs;
+    const sum = { fenced: 0, pending: 0, dead: 0, cancelled: 0 };
+    const endMs = lookedMs + RESCUE_PASS_MS_MAX;
+    for (const worker of this.#expired.confirm(expired, askedMs, lookedMs)) {
+      if (await this.#fence(worker)) sum.fenced++;
+      if (clock.monotonicMs() >= endMs) break;
+    }
+    const held = await this.#rescueHeld(sum, endMs);
+    const past = await this.#rescuePastBackstop(sum, endMs);
+    if (held && past) await this.#prune();
+    return { ...sum, lookedMs, more: !held || !past };
+  }
+
+  #forget(): void {
+    this.#expired.forgetAll();
+    this.#pastBackstop.forgetAll();
+    this.#lookedMs = null;
+  }
+
+  /** False when its lease lives again, or another has fenced it. One that cannot be fenced now keeps no other waiting. */
+  async #fence(worker: WorkerId): Promise<boolean> {
+    const { shard, logger } = this.#deps;
+    try {
+      if (!(await shard.workers.fence(worker))) return false;
+      logger.warn("an executor's lease ran out: it is fenced and its jobs are given back", {
+        worker,
+        shard: shard.name,
+      });
+      return true;
+    } catch (error) {
+      if (!(error instanceof OperatingError) || !error.retryable) throw error;
+      // A holder that stands still inside a claim has its row locked, until the server closes its connection.
+      this.#expired.forget(worker);
+      logger.warn("an executor could not be fenced yet; a later pass does it", {
+        worker,
+        shard: shard.name,
+        code: error.code,
+      });
+      return false;
+    }
+  }
+
+  /** Gives back what runs under fenced workers, of this run or an earlier one. False when time was up before. */
+  async #rescueHeld(sum: RescueSum, endMs: number): Promise<boolean> {
+    const { jobs, workers } = this.#deps.shard;
+    const fenced = await workers.listFenced(FENCED_WORKERS_MAX);
+    const holders = fenced.filter((worker) => !this.#emptied.has(worker));
+    if (holders.length === 0) return true;
+    for (;;) {
+      const keys = await jobs.listHeldBy(holders, RESCUE_GROUP_MAX);
+      if (keys.length === 0) break;
+      await this.#rescue(keys, sum);
+      if (this.#deps.clock.monotonicMs() >= endMs) return false;
+    }
+    for (const worker of holders) this.#emptied.add(worker);
+    return true;
+  }
+
+  async #rescuePastBackstop(sum: RescueSum, endMs: number): Promise<boolean> {
+    const { clock, shard } = this.#deps;
+    const askedMs = clock.monotonicMs();
+    const keys = await shard.jobs.listPastBackstop(PAST_BACKSTOP_MAX);
+    const byName = new Map<string, RunningKey>(
+      keys.map((key) => [`${key.id} ${key.claimNo}`, key]),
+    );
+    const confirmed = this.#pastBackstop
+      .confirm([...byName.keys()], askedMs, clock.monotonicMs())
+      .flatMap((name) => byName.get(name) ?? []);
+    for (let from = 0; from < confirmed.length; from += RESCUE_GROUP_MAX) {
+      if (from > 0 && clock.monotonicMs() >= endMs) return false;
+      await this.#rescue(confirmed.slice(from, from + RESCUE_GROUP_MAX), sum);
+    }
+    return true;
+  }
+
+  async #rescue(keys: readonly RunningKey[], sum: RescueSum): Promise<void> {
+    const { shard, retention } = this.#deps;
+    const { pending, dead, cancelled } = await shard.jobs.rescue(keys, retention);
+    sum.pending += pending;
+    sum.dead += dead;
+    sum.cancelled += cancelled;
+  }
+
+  /** Rows that nobody asks for any more, a batch a pass, until there are none left. */
+  async #prune(): Promise<void> {
+    if (this.#prunedAll) return;
+    const { tasks, workers } = this.#deps.shard;
+    const removed = [await tasks.prune(PRUNE_MAX), await workers.pruneFenced(PRUNE_MAX)];
+    this.#prunedAll = removed.every((count) => count < PRUNE_MAX);
+  }
+}
+
+interface RescueSum {
+  pending: number;
+  dead: number;
+  cancelled: number;
+}

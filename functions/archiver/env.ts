@@ -1,0 +1,14 @@
+/** Environment of the archiver: pure data, read here and by infra. What it moves, and when, is written in the rows. */
+import { historyEnv } from "../_shared/history-env.ts";
+
+export const archiverEnv = {
+  MYSQL_URL: { kind: "url", protocols: ["mysql:"] },
+  /** First part of every database's name, so that several systems can share a server. */
+  DATABASE_PREFIX: { kind: "text", default: "scheduler_" },
+  LOG_LEVEL: {
+    kind: "choice",
+    choices: ["debug", "info", "warn", "error", "silent"],
+    default: "info",
+  },
+  ...historyEnv,
+} as const;

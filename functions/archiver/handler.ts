@@ -1,0 +1,39 @@
+/**
+ * Entry point of the archiver: a Lambda function that EventBridge invokes every minute. It goes on until nothing is left to move
+ * or its time is nearly out; what is left then is for the next one, which may have begun already.
+ */
+import { createHash } from "node:crypto";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { systemClock } from "#adapters/system/clock.ts";
+import { openLogger } from "#adapters/system/logger.ts";
+import { systemRandom } from "#adapters/system/random.ts";
+import { readEnv } from "#adapters/system/read-env.ts";
+import { ARCHIVE_LEFT_MS } from "#core/domain/limits.ts";
+import { runArchiver } from "#core/services/archiver/run-archiver.ts";
+import { connectHistory } from "../_shared/connect-history.ts";
+import { endOf, type Invocation, onEachShard } from "../_shared/on-each-shard.ts";
+import { processEnv } from "../_shared/process-env.ts";
+import { archiverEnv } from "./env.ts";
+
+/** For one row; nobody waits for it but the rows behind it. */
+const HISTORY_WRITE_MS = 5_000;
+
+const env = readEnv(archiverEnv, processEnv(), { ownPrefix: "CASSANDRA_" });
+const logger = openLogger({ service: "archiver", level: env.LOG_LEVEL });
+const shards = openShards({
+  mysqlUrl: env.MYSQL_URL,
+  databasePrefix: env.DATABASE_PREFIX,
+  logger,
+});
+const deps = {
+  history: connectHistory(env, HISTORY_WRITE_MS),
+  clock: systemClock,
+  random: systemRandom,
+  logger,
+  sha256: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
+};
+
+export async function handler(_event: unknown, invocation: Invocation): Promise<void> {
+  const endMs = endOf(invocation, systemClock, ARCHIVE_LEFT_MS);
+  await onEachShard(shards, (shard) => runArchiver({ ...deps, shard }, endMs));
+}

@@ -1,0 +1,13 @@
+/** Environment of the reconciler: pure data, read here and by infra. */
+export const reconcilerEnv = {
+  MYSQL_URL: { kind: "url", protocols: ["mysql:"] },
+  /** First part of every database's name, so that several systems can share a server. */
+  DATABASE_PREFIX: { kind: "text", default: "scheduler_" },
+  LOG_LEVEL: {
+    kind: "choice",
+    choices: ["debug", "info", "warn", "error", "silent"],
+    default: "info",
+  },
+  ARCHIVE_SUCCEEDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 3_600 },
+  ARCHIVE_ENDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 1_209_600 },
+} as const;
