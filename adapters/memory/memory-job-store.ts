@@ -7,6 +7,7 @@ import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
 import type {
   Adopted,
+  ArchivedKey,
   ClaimedJob,
   ClaimRequest,
   ClaimResult,
@@ -22,6 +23,7 @@ import type {
   TaskJobsFilter,
   UnknownClaim,
 } from "#core/ports/job-store.ts";
+import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
 import { listHeldBy, listPastBackstop, rescueJobs } from "./memory-rescue.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
@@ -126,6 +128,24 @@ export class MemoryJobStore implements JobStore {
   rescue(keys: readonly RunningKey[], retention: Retention): Promise<Rescued> {
     return this.#tables.transact("rescue", (nowMs) =>
       rescueJobs(this.#tables, keys, { nowMs, retention }),
+    );
+  }
+
+  listArchivable(limit: number, bytesMax: number): Promise<Job[]> {
+    return this.#tables.transact("listArchivable", (nowMs) =>
+      listArchivable(this.#tables, nowMs, limit, bytesMax),
+    );
+  }
+
+  deleteArchived(keys: readonly ArchivedKey[]): Promise<number> {
+    return this.#tables.transact("deleteArchived", (nowMs) =>
+      deleteArchived(this.#tables, nowMs, keys),
+    );
+  }
+
+  countArchivable(max: number): Promise<number> {
+    return this.#tables.transact("countArchivable", (nowMs) =>
+      countArchivable(this.#tables, nowMs, max),
     );
   }
 

@@ -38,6 +38,8 @@ export class MemoryTables {
   readonly jobs = new Map<JobId, Job>();
   readonly workers = new Map<WorkerId, WorkerRow>();
   readonly revocations: Revocation[] = [];
+  /** When a task that has no further occurrence was last run by hand or retried. */
+  readonly ranAtMs = new Map<TaskId, number>();
   readonly #options: MemoryOptions;
 
   constructor(options: MemoryOptions) {
@@ -63,6 +65,12 @@ export class MemoryTables {
 
   addVersion(version: TaskVersion): void {
     this.versions.set(versionKey(version.taskId, version.requestVersion), version);
+  }
+
+  removeVersions(taskId: TaskId): void {
+    for (const [key, version] of this.versions) {
+      if (version.taskId === taskId) this.versions.delete(key);
+    }
   }
 
   /** Offers an event to a job's row and writes what comes of it; a row that is not there refuses. */

@@ -17,6 +17,7 @@ import type {
   TaskStore,
 } from "#core/ports/task-store.ts";
 import { applyJobsEffect, plannedFromMs } from "./memory-jobs-effect.ts";
+import { pruneRows, purgeTasks } from "./memory-purge.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 /** Run numbers are random: so many that exist in a row mean that `make` does not draw a new one. */
@@ -109,7 +110,9 @@ export class MemoryTaskStore implements TaskStore {
       if (task === null) return { kind: "not-found" };
       for (let draw = 0; draw < RUN_DRAWS_MAX; draw++) {
         const job = make(task, nowMs);
-        if (this.#tables.insertJobs([job]) === 1) return { kind: "made", job };
+        if (this.#tables.insertJobs([job]) === 0) continue;
+        this.#tables.ranAtMs.set(taskId, nowMs);
+        return { kind: "made", job };
       }
       assert(false, "a manual run draws a new id");
     });
@@ -145,6 +148,16 @@ export class MemoryTaskStore implements TaskStore {
     return this.#tables.transact("loadVersions", () =>
       keys.flatMap((key) => this.#tables.versionOf(key.taskId, key.requestVersion) ?? []),
     );
+  }
+
+  purge(limit: number, olderThanMs: number): Promise<number> {
+    return this.#tables.transact("purge", (nowMs) =>
+      purgeTasks(this.#tables, limit, nowMs - olderThanMs),
+    );
+  }
+
+  prune(limit: number): Promise<number> {
+    return this.#tables.transact("prune", (nowMs) => pruneRows(this.#tables, limit, nowMs));
   }
 
   #live(tenantId: TenantId, taskId: TaskId): Task | null {

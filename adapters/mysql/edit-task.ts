@@ -22,7 +22,7 @@ import {
 } from "./statements/edit-jobs.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
 import { insertTaskVersionSql } from "./statements/insert-task-version.ts";
-import { insertRevocationSql, pruneRevocationsSql } from "./statements/revocations.ts";
+import { insertRevocationSql } from "./statements/revocations.ts";
 import { selectTaskSql } from "./statements/select-task.ts";
 import { updateTaskSql } from "./statements/update-task.ts";
 import { readTaskWithVersion } from "./task-rows.ts";
@@ -93,10 +93,7 @@ async function write<R>(
   if (newVersion !== null) await session.write(insertTaskVersionSql(newVersion));
   await changeJobs(session, task.id, task.requestVersion, jobsEffect, nowMs, retention);
   if (makeJobs.length > 0) await session.write(insertJobsSql(makeJobs));
-  if (jobsEffect.kind === "cancel") {
-    await session.write(pruneRevocationsSql());
-    await session.write(insertRevocationSql(task.id, null));
-  }
+  if (jobsEffect.kind === "cancel") await session.write(insertRevocationSql(task.id, null));
 }
 
 async function changeJobs(

@@ -1,6 +1,7 @@
 /** Jobs of one shard. */
 import { assert } from "#core/domain/assert.ts";
 import type { JobStore, Poll, PollRequest, Revocation, RunningKey } from "#core/ports/job-store.ts";
+import { countArchivable, deleteArchived, listArchivable } from "./archive-jobs.ts";
 import { readInstant, readJobId, readTaskId } from "./cells.ts";
 import { adoptClaim, claimDue } from "./claim-due.ts";
 import { POLL_MS } from "./deadlines.ts";
@@ -39,6 +40,9 @@ export function jobStore(database: Database): JobStore {
       return (await database.select(listPastBackstopSql(limit))).map(readRunningKey);
     },
     rescue: (keys, retention) => rescueJobs(database, keys, retention),
+    listArchivable: (limit, bytesMax) => listArchivable(database, limit, bytesMax),
+    deleteArchived: (keys) => deleteArchived(database, keys),
+    countArchivable: (max) => countArchivable(database, max),
     async listRevocations(withinMs) {
       return (await database.select(listRevocationsSql(withinMs), POLL_MS)).map(readRevocation);
     },

@@ -124,6 +124,15 @@ export interface Rescued {
   readonly lostRaces: number;
 }
 
+/** What the archiver read and copied, and may delete while it is unchanged: a Job is one. */
+export interface ArchivedKey {
+  readonly id: JobId;
+  readonly tenantId: TenantId;
+  readonly status: JobStatus;
+  readonly claimNo: number;
+  readonly dueAtMs: number;
+}
+
 export interface Revocation {
   readonly atMs: number;
   readonly taskId: TaskId;
@@ -165,6 +174,21 @@ export interface JobStore {
 
   /** Event 11 for up to RESCUE_GROUP_MAX jobs; safe to repeat after an unknown outcome. */
   rescue(keys: readonly RunningKey[], retention: Retention): Promise<Rescued>;
+
+  /**
+   * Finished jobs whose `dueAt` has passed, at most `limit` (ARCHIVE_READ_MAX) and about `bytesMax` bytes of documents (one job at least); no lock
+   * is held. The statuses and queues that wait longest come first, within each the oldest.
+   */
+  listArchivable(limit: number, bytesMax: number): Promise<Job[]>;
+
+  /**
+   * Event 20 for up to ARCHIVE_GROUP_MAX jobs: deletes those that are as they were read, with their dead letters; what others
+   * hold just now is left for the next time. Returns how many. Safe to repeat.
+   */
+  deleteArchived(keys: readonly ArchivedKey[]): Promise<number>;
+
+  /** How many finished jobs have a `dueAt` that has passed, counted up to `max`. */
+  countArchivable(max: number): Promise<number>;
 
   /** Revocations younger than `withinMs`. */
   listRevocations(withinMs: number): Promise<Revocation[]>;

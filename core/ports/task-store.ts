@@ -140,4 +140,14 @@ export interface TaskStore {
   loadVersions(
     keys: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
   ): Promise<TaskVersion[]>;
+
+  /**
+   * Removes tasks that ended longer ago than `olderThanMs`, with their versions, at most `limit`; never one that has jobs. A
+   * deleted task ended when it was deleted; a completed one with its last edit, its last occurrence, or its last run by hand or
+   * retry, whichever came last. Returns how many.
+   */
+  purge(limit: number, olderThanMs: number): Promise<number>;
+
+  /** Removes answers kept for idempotency keys that have expired and revocations older than a day, at most `limit` of each. */
+  prune(limit: number): Promise<number>;
 }

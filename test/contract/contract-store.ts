@@ -6,7 +6,7 @@ import type { Shard } from "#core/ports/shards.ts";
 
 export interface ContractStore {
   readonly shard: Shard;
-  /** Writes a job's row exactly as given, over any row of its id: how a suite reaches a rescued or retried state. */
+  /** Writes a job's row exactly as given, over any row of its id; a dead one with its dead letter, of when it ended. */
   putJob(job: Job): Promise<void>;
   /** Makes a fenced worker one that was fenced then. */
   putFencedAt(workerId: WorkerId, fencedAtMs: number): Promise<void>;

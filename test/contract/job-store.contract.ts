@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { REASON_CANCELLED } from "#core/domain/job.ts";
 import type { PollRequest } from "#core/ports/job-store.ts";
+import { archiveContract } from "./archive.contract.ts";
 import {
   addJobs,
   addTask,
@@ -37,6 +38,7 @@ export function jobStoreContract(name: string, open: OpenStore): void {
     resultsContract(open);
     givesBack(open);
     rescueContract(open);
+    archiveContract(open);
     finds(open);
     jobListsContract(open);
     jobEventsContract(open);

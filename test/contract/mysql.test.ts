@@ -46,6 +46,11 @@ async function open(): Promise<ContractStore> {
         `DELETE FROM jobs WHERE part = ${partitionOfJob(job.id)} AND id = ${jobId(job.id)}`,
       );
       await databases.run(insertJobsSql([job]));
+      if (job.status !== "dead") return;
+      const diedAt = instant(job.finishedAtMs ?? job.runAtMs);
+      await databases.run(
+        `REPLACE INTO dead_letters SELECT tenant_id, id, part, task_id, ${diedAt} FROM jobs WHERE id = ${jobId(job.id)}`,
+      );
     },
     async putFencedAt(id, fencedAtMs) {
       await databases.run(

@@ -19,6 +19,7 @@ import {
 } from "./builders.ts";
 import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
+import { housekeepingContract } from "./housekeeping.contract.ts";
 import { materializeContract } from "./materialize.contract.ts";
 import { taskEditContract } from "./task-edit.contract.ts";
 import { taskEffectsContract } from "./task-effects.contract.ts";
@@ -33,6 +34,7 @@ export function taskStoreContract(name: string, open: OpenStore): void {
     versions(open);
     taskEffectsContract(open);
     materializeContract(open);
+    housekeepingContract(open);
   });
 }
 

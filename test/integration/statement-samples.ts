@@ -2,6 +2,7 @@
 
 import { advanceTasksSql } from "#adapters/mysql/statements/advance-tasks.ts";
 import * as apiKeys from "#adapters/mysql/statements/api-keys.ts";
+import * as archiveJobs from "#adapters/mysql/statements/archive-jobs.ts";
 import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
 import { deleteLimitedSql } from "#adapters/mysql/statements/delete-limited.ts";
 import * as editJobs from "#adapters/mysql/statements/edit-jobs.ts";
@@ -10,6 +11,7 @@ import {
   findPrincipalByKeySql,
 } from "#adapters/mysql/statements/find-principal.ts";
 import { giveBackJobsSql } from "#adapters/mysql/statements/give-back-jobs.ts";
+import * as idempotencyKeys from "#adapters/mysql/statements/idempotency-keys.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import { insertTaskSql } from "#adapters/mysql/statements/insert-task.ts";
 import { insertTaskVersionSql } from "#adapters/mysql/statements/insert-task-version.ts";
@@ -17,8 +19,10 @@ import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
 import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
 import { lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
+import { noteRunsSql } from "#adapters/mysql/statements/note-runs.ts";
 import { pollSql } from "#adapters/mysql/statements/poll.ts";
 import * as principals from "#adapters/mysql/statements/principals.ts";
+import * as purgeTasks from "#adapters/mysql/statements/purge-tasks.ts";
 import * as recordResults from "#adapters/mysql/statements/record-results.ts";
 import * as rescueJobs from "#adapters/mysql/statements/rescue-jobs.ts";
 import * as revocations from "#adapters/mysql/statements/revocations.ts";
@@ -137,6 +141,10 @@ function groups(size: number): Sample[] {
   }));
   const claim = { workerId: WORKER, claimedAtMs: NOW_MS, jobs };
   const keys = tasks.map((task) => ({ taskId: task.id, requestVersion: 1 }));
+  const finished = jobs.map((job) => ({ ...job, status: "dead" as const }));
+  const idempotencyRows = tasks.map(({ id }) => {
+    return { part: 7, tenantId: TENANT, route: "POST /v1/tasks", key: id };
+  });
   const { insertDeadLettersSql, recordResultsSql } = recordResults;
   const made = tasks.map((task) => makeScheduledJob(task, "schedule", NOW_MS, NOW_MS));
   const statements = {
@@ -150,6 +158,13 @@ function groups(size: number): Sample[] {
     endInterruptedSql: interruptJobs.endInterruptedSql(interrupted, RETENTION),
     returnInterruptedSql: interruptJobs.returnInterruptedSql(interrupted, RETENTION),
     insertRescuedDeadLettersSql: rescueJobs.insertRescuedDeadLettersSql(jobs),
+    selectArchivableSql: archiveJobs.selectArchivableSql(jobs),
+    lockArchivedSql: archiveJobs.lockArchivedSql(finished),
+    deleteArchivedSql: archiveJobs.deleteArchivedSql(finished),
+    selectTasksWithJobsSql: purgeTasks.selectTasksWithJobsSql(tasks.map(({ id }) => id)),
+    deleteTasksSql: purgeTasks.deleteTasksSql(tasks.map(({ id }) => id)),
+    noteRunsSql: noteRunsSql(tasks.map(({ id }) => id)),
+    deleteExpiredKeysSql: idempotencyKeys.deleteExpiredKeysSql(idempotencyRows),
     rescueDeadSql: rescueJobs.rescueDeadSql(jobs, RETENTION),
     rescueCancelledSql: rescueJobs.rescueCancelledSql(jobs, RETENTION),
     rescuePendingSql: rescueJobs.rescuePendingSql(jobs),
@@ -214,7 +229,12 @@ function singles(): Sample[] {
     ),
     insertRevocationSql: revocations.insertRevocationSql(id, null),
     listRevocationsSql: revocations.listRevocationsSql(30_000),
-    pruneRevocationsSql: revocations.pruneRevocationsSql(),
+    pruneRevocationsSql: revocations.pruneRevocationsSql(100),
+    selectArchiveHeadsSql: archiveJobs.selectArchiveHeadsSql(),
+    listArchivableSql: archiveJobs.listArchivableSql(archiveJobs.ARCHIVE_BRANCHES, 1_000),
+    countArchivableSql: archiveJobs.countArchivableSql(archiveJobs.ARCHIVE_BRANCHES, 100_000),
+    lockEndedTasksSql: purgeTasks.lockEndedTasksSql(86_400_000, 100),
+    listExpiredKeysSql: idempotencyKeys.listExpiredKeysSql(100),
     insertWorkerSql: workers.insertWorkerSql(WORKER, 6_000),
     renewWorkerSql: workers.renewWorkerSql(WORKER, 6_000),
     selectWorkerSql: workers.selectWorkerSql(WORKER),
@@ -222,6 +242,7 @@ function singles(): Sample[] {
     listExpiredWorkersSql: workers.listExpiredWorkersSql(100),
     listHeldSql: listRunning.listHeldSql([WORKER, OTHER_WORKER], 500),
     listPastBackstopSql: listRunning.listPastBackstopSql(500),
+    selectFencedWorkersSql: workers.selectFencedWorkersSql(100),
     listFencedWorkersSql: workers.listFencedWorkersSql(100),
     selectHoldersSql: workers.selectHoldersSql([WORKER, OTHER_WORKER]),
     deleteFencedWorkersSql: workers.deleteFencedWorkersSql([WORKER, OTHER_WORKER]),

@@ -3,15 +3,14 @@ import { integer, interval, jobId, taskId } from "../literals.ts";
 
 /** Far beyond every window in which an executor reads them. */
 const KEPT_MS = 86_400_000;
-const PRUNED_MAX = 100;
 
 /**
- * Removes revocations that nobody reads any more, some at a time.
+ * Removes revocations that nobody reads any more, the oldest first.
  *
  * Index: at, forwards. Locks: the rows removed (X). Isolation: READ COMMITTED. Result: how many.
  */
-export function pruneRevocationsSql(): string {
-  return `DELETE FROM revocations WHERE at < UTC_TIMESTAMP(3) - ${interval(KEPT_MS)} ORDER BY at LIMIT ${integer(PRUNED_MAX)}`;
+export function pruneRevocationsSql(limit: number): string {
+  return `DELETE FROM revocations WHERE at < UTC_TIMESTAMP(3) - ${interval(KEPT_MS)} ORDER BY at LIMIT ${integer(limit)}`;
 }
 
 /**

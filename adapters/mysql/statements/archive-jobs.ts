@@ -1,0 +1,104 @@
+/**
+ * From jobs to history: what has to be looked at, what is copied, and what is deleted once the copy is safe. Nothing is locked
+ * while the copy is made: the delete is guarded by what was read.
+ *
+ * Index of the lists: queue (status, queue, due_at), an exact range per status and queue in index order.
+ */
+import { readJobId } from "#core/domain/ids.ts";
+import type { JobStatus } from "#core/domain/job.ts";
+import { QUEUES } from "#core/domain/queue.ts";
+import type { ArchivedKey } from "#core/ports/job-store.ts";
+import { JOB_COLUMNS } from "../job-rows.ts";
+import { instant, integer, taskId, text } from "../literals.ts";
+import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+
+/** One range of the queue index. */
+export interface ArchiveBranch {
+  readonly status: JobStatus;
+  readonly queue: number;
+}
+
+export const ARCHIVE_BRANCHES: readonly ArchiveBranch[] = (
+  ["succeeded", "dead", "cancelled"] as const
+).flatMap((status) => Array.from({ length: QUEUES }, (_, queue) => ({ status, queue })));
+
+function range({ status, queue }: ArchiveBranch): string {
+  return `FROM jobs FORCE INDEX (queue) WHERE status = '${status}' AND queue = ${integer(queue)} AND due_at <= UTC_TIMESTAMP(3)`;
+}
+
+/**
+ * Which ranges have something to archive: literal sub-selects, of which each reads one entry (measured: 192 in 9 ms).
+ *
+ * Locks: none. Isolation: READ COMMITTED.
+ * Result: one row, the earliest `due_at` of each of ARCHIVE_BRANCHES, NULL where nothing has come to it.
+ */
+export function selectArchiveHeadsSql(): string {
+  const heads = ARCHIVE_BRANCHES.map(
+    (branch) => `(SELECT due_at ${range(branch)} ORDER BY due_at LIMIT 1)`,
+  );
+  return `SELECT ${heads.join(", ")}`;
+}
+
+/**
+ * What to archive next, branch by branch, with the size of its documents.
+ *
+ * Locks: none. Isolation: READ COMMITTED. Result: (id, bytes of attempts and payload), at most `limit`.
+ */
+export function listArchivableSql(branches: readonly ArchiveBranch[], limit: number): string {
+  const selects = branches.map(
+    (branch) =>
+      `(SELECT id, COALESCE(JSON_STORAGE_SIZE(attempts), 0) + COALESCE(JSON_STORAGE_SIZE(payload), 0) ${range(branch)} ORDER BY due_at LIMIT ${integer(limit)})`,
+  );
+  return `${selects.join(" UNION ALL ")} LIMIT ${integer(limit)}`;
+}
+
+/** Result: one row, how many jobs there are to archive, counted up to `max`. Locks: none. */
+export function countArchivableSql(branches: readonly ArchiveBranch[], max: number): string {
+  const selects = branches.map((branch) => `(SELECT 1 ${range(branch)} LIMIT ${integer(max)})`);
+  return `SELECT COUNT(*) FROM (${selects.join(" UNION ALL ")} LIMIT ${integer(max)}) AS waiting`;
+}
+
+const ARCHIVABLE =
+  "jobs.status IN ('succeeded', 'dead', 'cancelled') AND jobs.due_at <= UTC_TIMESTAMP(3)";
+
+/**
+ * The jobs themselves, as far as they are still to be archived.
+ *
+ * Index: primary key, driven by the group. Locks: none. Isolation: READ COMMITTED. Result: jobs in key order.
+ */
+export function selectArchivableSql(keys: readonly Pick<ArchivedKey, "id">[]): string {
+  const columns = JOB_COLUMNS.split(", ").map((column) => `jobs.${column}`);
+  return `SELECT ${columns.join(", ")} FROM (VALUES ${groupRows(keys, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} WHERE ${ARCHIVABLE}`;
+}
+
+/**
+ * Event 20, first half: which of the jobs are as they were read.
+ *
+ * Index: by_task, a row at a time, driven by the group in key order: an edit locks a job's entry there before its row, and the
+ *   delete needs both. What others hold is passed over, so that this transaction never waits for a job and cannot be part of a
+ *   deadlock; the next run finds what was left.
+ * Locks: entry and row of each job returned (X).
+ * Isolation: READ COMMITTED.
+ * Result: ids.
+ */
+export function lockArchivedSql(keys: readonly ArchivedKey[]): string {
+  const rows = groupRows(
+    keys,
+    (key) =>
+      `${taskId(readJobId(key.id).taskId)},'${key.status}',${integer(key.claimNo)},${instant(key.dueAtMs)}`,
+  );
+  return `SELECT jobs.id FROM (VALUES ${rows}) AS r (part, id, task_id, status, claim_no, due_at) STRAIGHT_JOIN jobs FORCE INDEX (by_task) ON jobs.task_id = r.task_id AND jobs.id = r.id AND jobs.part = r.part WHERE ${ARCHIVABLE} AND jobs.status = r.status AND jobs.claim_no = r.claim_no AND jobs.due_at = r.due_at FOR UPDATE OF jobs SKIP LOCKED`;
+}
+
+/**
+ * Event 20, second half: the jobs that the first half has locked, with their dead letters.
+ *
+ * Index: primary keys of jobs and dead_letters, driven by the group in key order.
+ * Locks: rows of jobs that are held already, dead letters (X) in the order of their jobs.
+ * Isolation: READ COMMITTED.
+ * Result: the number of jobs and dead letters removed.
+ */
+export function deleteArchivedSql(keys: readonly Pick<ArchivedKey, "id" | "tenantId">[]): string {
+  const rows = groupRows(keys, (key) => text(key.tenantId));
+  return `DELETE jobs, d FROM (VALUES ${rows}) AS r (part, id, tenant_id) ${JOBS_OF_GROUP} LEFT JOIN dead_letters AS d FORCE INDEX (PRIMARY) ON d.tenant_id = r.tenant_id AND d.job_id = r.id`;
+}
