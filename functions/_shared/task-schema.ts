@@ -70,7 +70,7 @@ const scheduleShape = z.discriminatedUnion("type", [
 ]);
 
 /** A schedule in canonical form, with its warnings. */
-export const parsedSchedule = scheduleShape.transform((shape, ctx) => {
+const parsedSchedule = scheduleShape.transform((shape, ctx) => {
   const parsed = parseSchedule(shape);
   if (parsed.kind === "ok") return parsed;
   for (const { field, message } of parsed.problems)
@@ -78,9 +78,11 @@ export const parsedSchedule = scheduleShape.transform((shape, ctx) => {
   return z.NEVER;
 });
 
-export const requestSchema = z
+const method = z.enum(METHODS);
+
+const requestSchema = z
   .strictObject({
-    method: z.enum(METHODS).default("POST"),
+    method: method.default("POST"),
     url,
     headers: headers.default({}),
     body: body.nullable().default(null),
@@ -100,76 +102,79 @@ const delaySeconds = (min: number) =>
     .min(min)
     .max(RETRY_DELAY_MS_MAX / 1_000);
 
-export const retrySchema = z.strictObject({
+const retryFields = {
   maxAttempts: z
     .int()
     .min(1)
     .max(ATTEMPTS_MAX)
-    .default(RETRY_DEFAULT.maxAttempts)
     .describe("Calls altogether, the first one included."),
-  initialDelaySeconds: delaySeconds(0)
-    .default(RETRY_DEFAULT.initialDelaySeconds)
-    .describe("Between the first call and the second."),
-  factor: z
-    .number()
-    .min(1)
-    .max(100)
-    .default(RETRY_DEFAULT.factor)
-    .describe("By which each further delay is longer."),
-  maxDelaySeconds: delaySeconds(1)
-    .default(RETRY_DEFAULT.maxDelaySeconds)
-    .describe("No delay is longer; a `Retry-After` of the endpoint is honoured up to it."),
+  initialDelaySeconds: delaySeconds(0).describe("Between the first call and the second."),
+  factor: z.number().min(1).max(100).describe("By which each further delay is longer."),
+  maxDelaySeconds: delaySeconds(1).describe(
+    "No delay is longer; a `Retry-After` of the endpoint is honoured up to it.",
+  ),
   jitter: z
     .number()
     .min(0)
     .max(1)
-    .default(RETRY_DEFAULT.jitter)
     .describe("Share of a delay by which it varies at random, both ways."),
+};
+
+const retrySchema = z.strictObject({
+  maxAttempts: retryFields.maxAttempts.default(RETRY_DEFAULT.maxAttempts),
+  initialDelaySeconds: retryFields.initialDelaySeconds.default(RETRY_DEFAULT.initialDelaySeconds),
+  factor: retryFields.factor.default(RETRY_DEFAULT.factor),
+  maxDelaySeconds: retryFields.maxDelaySeconds.default(RETRY_DEFAULT.maxDelaySeconds),
+  jitter: retryFields.jitter.default(RETRY_DEFAULT.jitter),
 });
 
-const description = z
-  .string()
-  .max(DESCRIPTION_LENGTH_MAX)
-  .refine((text) => text.isWellFormed() && !text.includes("\0"), "is not valid Unicode text");
-
-const tags = z
-  .array(line(TAG_LENGTH_MAX))
-  .max(TAGS_MAX)
-  .superRefine((all, ctx) => {
-    all.forEach((tag, at) => {
-      if (all.indexOf(tag) !== at)
-        ctx.addIssue({ code: "custom", path: [at], message: "is given twice" });
-    });
-  });
+const taskFields = {
+  name: line(NAME_LENGTH_MAX).describe(
+    "Unique among the tenant's tasks. A task without one is called by its id.",
+  ),
+  description: z
+    .string()
+    .max(DESCRIPTION_LENGTH_MAX)
+    .refine((text) => text.isWellFormed() && !text.includes("\0"), "is not valid Unicode text"),
+  tags: z
+    .array(line(TAG_LENGTH_MAX))
+    .max(TAGS_MAX)
+    .superRefine((all, ctx) => {
+      all.forEach((tag, at) => {
+        if (all.indexOf(tag) !== at)
+          ctx.addIssue({ code: "custom", path: [at], message: "is given twice" });
+      });
+    })
+    .meta({ uniqueItems: true }),
+  priority: z
+    .enum(PRIORITIES)
+    .describe("What is more urgent goes first; the least urgent still goes."),
+  timeoutSeconds: z
+    .int()
+    .min(TIMEOUT_MS_MIN / 1_000)
+    .max(TIMEOUT_MS_MAX / 1_000)
+    .describe("For a whole call, from connecting to the last byte of the answer."),
+  catchUp: z
+    .enum(CATCH_UPS)
+    .describe("Which of the runs that are missed by more than a minute are made up for."),
+  startAt: instant.nullable().describe("No run before it."),
+  endAt: instant.nullable().describe("No run at it or after."),
+};
 
 /** A task as create takes it, and as a PATCH has to leave it. */
 export const taskSchema = z
   .strictObject({
-    name: line(NAME_LENGTH_MAX)
-      .nullable()
-      .default(null)
-      .describe("Unique among the tenant's tasks. A task without one is called by its id."),
-    description: description.nullable().default(null),
-    tags: tags.default([]),
+    name: taskFields.name.nullable().default(null),
+    description: taskFields.description.nullable().default(null),
+    tags: taskFields.tags.default([]),
     schedule: parsedSchedule,
-    priority: z
-      .enum(PRIORITIES)
-      .default(PRIORITY_DEFAULT)
-      .describe("What is more urgent goes first; the least urgent still goes."),
+    priority: taskFields.priority.default(PRIORITY_DEFAULT),
     request: requestSchema,
-    timeoutSeconds: z
-      .int()
-      .min(TIMEOUT_MS_MIN / 1_000)
-      .max(TIMEOUT_MS_MAX / 1_000)
-      .default(TIMEOUT_MS_DEFAULT / 1_000)
-      .describe("For a whole call, from connecting to the last byte of the answer."),
+    timeoutSeconds: taskFields.timeoutSeconds.default(TIMEOUT_MS_DEFAULT / 1_000),
     retry: retrySchema.prefault({}).describe("What happens when a call fails."),
-    catchUp: z
-      .enum(CATCH_UPS)
-      .default("all")
-      .describe("Which of the runs missed by more than a minute are made up for."),
-    startAt: instant.nullable().default(null).describe("No run before it."),
-    endAt: instant.nullable().default(null).describe("No run at it or after."),
+    catchUp: taskFields.catchUp.default("all"),
+    startAt: taskFields.startAt.default(null),
+    endAt: taskFields.endAt.default(null),
   })
   .superRefine(({ startAt, endAt }, ctx) => {
     if (startAt !== null && endAt !== null && endAt <= startAt)
@@ -184,6 +189,37 @@ export const taskSchema = z
       timeoutMs: timeoutSeconds * 1_000,
     }),
   );
+
+/** A JSON merge patch of a task by itself: null goes back to the default, also of a header. */
+export const taskPatchSchema = z.strictObject({
+  name: taskFields.name.nullish(),
+  description: taskFields.description.nullish(),
+  tags: taskFields.tags.nullish(),
+  schedule: parsedSchedule.optional(),
+  priority: taskFields.priority.nullish(),
+  request: z
+    .strictObject({
+      method: method.nullish(),
+      url: url.optional(),
+      headers: z.record(z.string(), z.string().nullable()).nullish(),
+      body: body.nullish(),
+      bodyBase64: bodyBase64.nullish(),
+    })
+    .optional(),
+  timeoutSeconds: taskFields.timeoutSeconds.nullish(),
+  retry: z
+    .strictObject({
+      maxAttempts: retryFields.maxAttempts.nullish(),
+      initialDelaySeconds: retryFields.initialDelaySeconds.nullish(),
+      factor: retryFields.factor.nullish(),
+      maxDelaySeconds: retryFields.maxDelaySeconds.nullish(),
+      jitter: retryFields.jitter.nullish(),
+    })
+    .nullish(),
+  catchUp: taskFields.catchUp.nullish(),
+  startAt: taskFields.startAt.optional(),
+  endAt: taskFields.endAt.optional(),
+});
 
 /** `/run` takes nothing, `{}`, or what is to be laid over the version's request. */
 export const runSchema = z

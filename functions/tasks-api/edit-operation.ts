@@ -13,7 +13,7 @@ import {
   taskIdOf,
   versionMismatch,
 } from "../_shared/read-request.ts";
-import { taskSchema } from "../_shared/task-schema.ts";
+import { taskPatchSchema, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { isObject, mergeTask } from "./merge-patch.ts";
 import { etagOf, presentSettings, presentTask } from "./present-task.ts";
@@ -26,6 +26,7 @@ export async function editTaskOperation(
   const taskId = taskIdOf(request);
   const patch = request.json;
   if (!isObject(patch)) throw fieldsProblem([{ field: "", message: "must be an object" }]);
+  validate(taskPatchSchema, patch);
   const { tenantId } = request.principal;
   const result = await editTask(deps, tenantId, taskId, ifVersionOf(request), (current) =>
     applyPatch(current, patch),
