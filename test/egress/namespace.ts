@@ -1,0 +1,67 @@
+/**
+ * A network namespace of the test's own: every address is on its loopback interface and leads nowhere else, so public,
+ * private and metadata addresses can all have a listener that counts what reaches it. Linux, root or user namespaces; `ip` of
+ * iproute2.
+ */
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { test } from "node:test";
+
+const DEADLINE_MS = 90_000;
+const MARK = "EGRESS_NAMESPACE";
+
+/**
+ * Runs `cases` when this process is inside the namespace; else registers one test that runs `file` again inside of a new one,
+ * with `env` added.
+ */
+export function testInNamespace(
+  name: string,
+  file: string,
+  env: () => Readonly<Record<string, string>>,
+  cases: () => void,
+): void {
+  if (process.env[MARK] === "1") {
+    cases();
+    return;
+  }
+  test(name, () => {
+    installIproute2();
+    const isRoot = process.getuid?.() === 0;
+    const unshare = [...(isRoot ? ["-n"] : ["-r", "-n"]), process.execPath];
+    const args = [...unshare, "--test", "--test-reporter=spec", file];
+    const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
+    const run = spawnSync("unshare", args, {
+      env: { ...inherited, ...env(), [MARK]: "1" },
+      encoding: "utf8",
+      timeout: DEADLINE_MS,
+    });
+    const said = `${run.stdout}${run.stderr}`;
+    assert.ifError(run.error);
+    assert.equal(run.status, 0, `in the namespace (unshare ${args.join(" ")}):\n${said}`);
+    assert.match(said, /^ℹ pass [1-9]/m, said);
+    for (const line of said.split("\n")) if (line.startsWith("ℹ figure:")) console.log(line);
+  });
+}
+
+/** Brings the namespace's loopback interface up with these addresses (without prefix length) on it. */
+export function addAddresses(addresses: readonly string[]): void {
+  const ip = (...args: string[]) => execFileSync("ip", args, { stdio: ["ignore", "pipe", "pipe"] });
+  ip("link", "set", "lo", "up");
+  for (const address of addresses)
+    ip(
+      "addr",
+      "add",
+      ...(address.includes(":") ? [`${address}/128`, "nodad"] : [`${address}/32`]),
+      "dev",
+      "lo",
+    );
+}
+
+function installIproute2(): void {
+  if (spawnSync("ip", ["-V"]).status === 0) return;
+  assert.equal(process.getuid?.(), 0, "this test needs the command ip: install iproute2");
+  const apt = (...args: string[]) => spawnSync("apt-get", args, { timeout: DEADLINE_MS });
+  apt("update", "-q");
+  apt("install", "-qy", "--no-install-recommends", "iproute2");
+  assert.equal(spawnSync("ip", ["-V"]).status, 0, "iproute2 could not be installed with apt-get");
+}
