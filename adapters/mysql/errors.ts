@@ -33,7 +33,7 @@ const READ_ONLY: readonly number[] = [1290, 1792, 1836];
 /** The server answers, but not to us and not now: too many connections, shutting down, interrupted, killed. */
 const SERVER_BUSY: readonly number[] = [1040, 1053, 1203, 1226, 1317, 1927, 3024, 3169, 3032, 4031];
 /** Nobody has migrated this server yet. */
-const NOT_MIGRATED: readonly number[] = [1049, 1146];
+const NOT_MIGRATED: readonly number[] = [1049, 1054, 1146];
 const ACCESS: readonly number[] = [1044, 1045, 1129, 1130, 1142, 1698];
 const DEADLINE_CODE = "PROTOCOL_SEQUENCE_TIMEOUT";
 
@@ -90,7 +90,7 @@ export function translate(fault: DriverFault, write: boolean): Error {
   }
   if (errno !== null && NOT_MIGRATED.includes(errno)) {
     return new StoreRefused(
-      `MySQL has no such database or table: run the migrations (${fault.message})`,
+      `MySQL has no such database, table or column: run the migrations (${fault.message})`,
       { cause },
     );
   }

@@ -3,7 +3,8 @@ import { normalizePrincipalArn } from "./principal-arn.ts";
 
 export type Unmapped =
   | { readonly kind: "unmapped"; readonly arn: string }
-  | { readonly kind: "not-mapped" | "not-an-arn" };
+  | { readonly kind: "not-mapped" }
+  | { readonly kind: "not-an-arn" };
 
 /** Takes an IAM principal's tenant away. `arn` is untrusted. */
 export async function unmapPrincipal(

@@ -1,0 +1,107 @@
+/**
+ * Tenants, API keys and IAM principals of any deployment: `npm run admin -- --help`.
+ * Exit codes: 0 done, 1 refused or the database is away, 2 the command line is wrong. Errors are one line on stderr.
+ */
+import { openControlStore } from "#adapters/mysql/control-store.ts";
+import { controlDatabase, DATABASE_PREFIX } from "#adapters/mysql/database-names.ts";
+import { systemDigest } from "#adapters/system/digest.ts";
+import { systemRandom } from "#adapters/system/random.ts";
+import { OperatingError, OutcomeUnknown } from "#core/domain/errors.ts";
+import {
+  type AdminAnswer,
+  type AdminLine,
+  readCommandLine,
+  refuse,
+  UsageError,
+  usageOf,
+} from "./admin-arguments.ts";
+import { keyCommands } from "./admin-keys.ts";
+import { principalCommands } from "./admin-principals.ts";
+import { tenantCommands } from "./admin-tenants.ts";
+import { parseMysqlUrl } from "./mysql-answers.ts";
+import { isRunning, readRun } from "./run-file.ts";
+import { readSettings } from "./settings.ts";
+import { say } from "./terminal.ts";
+
+const COMMANDS = [...tenantCommands, ...keyCommands, ...principalCommands];
+
+const INTRODUCTION = `Who may call the API, and how much of it. A tenant owns tasks; it calls with an API key (header x-api-key) or as an IAM
+role or user. Scopes are read, write and admin; none contains another. A tenant may have two live keys with the same
+scopes: to rotate, make the new one, use it, revoke the old one.
+
+Usage: npm run admin -- COMMAND [--json] [--mysql-url URL]
+`;
+const CONCLUSION = `
+--json             the answer as one line of JSON
+--mysql-url URL    the deployment's database, mysql://user:password@host:port; else MYSQL_URL, which keeps the password
+                   out of the list of processes; else the system that 'npm start' runs here
+DATABASE_PREFIX    first part of the databases' names, 'scheduler_' unless set
+
+To begin: npm run admin -- tenant create acme && npm run admin -- key create acme`;
+
+function help(): string {
+  const usages = COMMANDS.map(usageOf);
+  const width = Math.max(...COMMANDS.map(({ name }) => name.length));
+  const lines = COMMANDS.map(({ name, about }, at) => {
+    const rest = usages[at]?.slice(name.length) ?? "";
+    return `  ${`${name.padEnd(width)}${rest}`.trimEnd()}\n      ${about}`;
+  });
+  return [INTRODUCTION, ...lines, CONCLUSION].join("\n");
+}
+
+/** The server to talk to. Throws SetupError when none is named and nothing runs here. */
+function findMysqlUrl(given: string | null): string {
+  const named = given ?? process.env.MYSQL_URL ?? "";
+  if (named !== "") return parseMysqlUrl(named);
+  const { localDir } = readSettings(process.env);
+  const run = readRun(localDir);
+  if (run?.mysql && isRunning(run)) return run.mysql.url;
+  refuse("which database? Set MYSQL_URL or --mysql-url, or begin the local system with npm start");
+}
+
+async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise<AdminAnswer> {
+  const databasePrefix = process.env.DATABASE_PREFIX || DATABASE_PREFIX;
+  controlDatabase(databasePrefix);
+  const url = findMysqlUrl(mysqlUrl);
+  const control = openControlStore({ mysqlUrl: url, databasePrefix });
+  try {
+    return await command.run(
+      { control, random: systemRandom, digest: systemDigest },
+      operands,
+      options,
+    );
+  } catch (error) {
+    if (!(error instanceof OperatingError) || !error.retryable) throw error;
+    const advice =
+      error instanceof OutcomeUnknown
+        ? "it may be done or not: look at the list before you try again"
+        : "nothing was done";
+    refuse(`${error.message} (${new URL(url).host}); ${advice}`);
+  } finally {
+    await control.close();
+  }
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const line = readCommandLine(args, COMMANDS);
+    if (line === "help") {
+      say(help());
+      return 0;
+    }
+    const { json, lines } = await run(line);
+    if (line.json) say(JSON.stringify(json));
+    else for (const text of lines) say(text);
+    return 0;
+  } catch (error) {
+    if (error instanceof UsageError) {
+      process.stderr.write(`${error.message} (npm run admin -- --help explains)\n`);
+      return 2;
+    }
+    const isOurs = error instanceof OperatingError;
+    process.stderr.write(`${isOurs ? error.message : ((error as Error).stack ?? error)}\n`);
+    return 1;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));
