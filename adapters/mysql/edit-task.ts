@@ -3,7 +3,7 @@
  * uses one reading of the database's clock, made after the lock was got.
  */
 import { assert, unreachable } from "#core/domain/assert.ts";
-import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import type { EditResult, JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
@@ -18,7 +18,10 @@ import {
   resumeRunningJobsSql,
   selectClockSql,
   selectLeftLimitedSql,
+  selectOpenJobsSql,
+  selectPausedJobsSql,
   selectPlannedFromSql,
+  selectPlannedJobsSql,
 } from "./statements/edit-jobs.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
 import { insertTaskVersionSql } from "./statements/insert-task-version.ts";
@@ -29,7 +32,8 @@ import { readTaskWithVersion } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
 
 export const NAME_KEY = "tenant_live_name";
-const LIMITED_GROUP = 1_000;
+/** Jobs changed by one statement. */
+const GROUP_MAX = 1_000;
 
 export async function editTask<R>(
   database: Database,
@@ -107,27 +111,40 @@ async function changeJobs(
   switch (effect.kind) {
     case "keep":
       return;
-    case "remove-planned":
-      await session.write(deletePlannedJobsSql(taskId, nowMs));
+    case "remove-planned": {
+      const planned = await idsOf(session, selectPlannedJobsSql(taskId, nowMs));
+      await inGroups(planned, (ids) => session.write(deletePlannedJobsSql(ids)));
       return;
-    case "cancel":
-      await session.write(cancelJobsSql(taskId, effect.reason, nowMs, retention));
-      await leaveLimits(session, taskId);
+    }
+    case "cancel": {
+      const { reason } = effect;
+      const open = await idsOf(session, selectOpenJobsSql(taskId));
+      await inGroups(open, (ids) => session.write(cancelJobsSql(ids, reason, nowMs, retention)));
+      const left = await idsOf(session, selectLeftLimitedSql(taskId));
+      await inGroups(left, (ids) => session.write(deleteLimitedSql(ids)));
       return;
-    case "resume":
-      await session.write(resumeRunningJobsSql(taskId));
-      await session.write(resumeClaimedJobsSql(taskId, nowMs, requestVersion));
-      await session.write(deleteUnclaimedJobsSql(taskId, nowMs));
+    }
+    case "resume": {
+      const paused = await idsOf(session, selectPausedJobsSql(taskId, nowMs));
+      await inGroups(paused, async (ids) => {
+        await session.write(resumeRunningJobsSql(ids));
+        await session.write(resumeClaimedJobsSql(ids, nowMs, requestVersion));
+        await session.write(deleteUnclaimedJobsSql(ids, nowMs));
+      });
       return;
+    }
     default:
       unreachable(effect);
   }
 }
 
-async function leaveLimits(session: Session, taskId: TaskId): Promise<void> {
-  const rows = await session.select(selectLeftLimitedSql(taskId));
-  const ids = rows.map((row) => readJobId(row[0]));
-  for (let at = 0; at < ids.length; at += LIMITED_GROUP) {
-    await session.write(deleteLimitedSql(ids.slice(at, at + LIMITED_GROUP)));
-  }
+async function idsOf(session: Session, sql: string): Promise<JobId[]> {
+  return (await session.select(sql)).map((row) => readJobId(row[0]));
+}
+
+async function inGroups(
+  ids: readonly JobId[],
+  change: (group: readonly JobId[]) => Promise<unknown>,
+): Promise<void> {
+  for (let at = 0; at < ids.length; at += GROUP_MAX) await change(ids.slice(at, at + GROUP_MAX));
 }

@@ -3,6 +3,7 @@
 import { advanceTasksSql } from "#adapters/mysql/statements/advance-tasks.ts";
 import * as apiKeys from "#adapters/mysql/statements/api-keys.ts";
 import * as archiveJobs from "#adapters/mysql/statements/archive-jobs.ts";
+import * as cancelJob from "#adapters/mysql/statements/cancel-job.ts";
 import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
 import { deleteLimitedSql } from "#adapters/mysql/statements/delete-limited.ts";
 import * as editJobs from "#adapters/mysql/statements/edit-jobs.ts";
@@ -16,6 +17,7 @@ import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import { insertTaskSql } from "#adapters/mysql/statements/insert-task.ts";
 import { insertTaskVersionSql } from "#adapters/mysql/statements/insert-task-version.ts";
 import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
+import { listDeadLettersSql } from "#adapters/mysql/statements/list-dead-letters.ts";
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
 import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
 import { lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
@@ -25,6 +27,7 @@ import * as principals from "#adapters/mysql/statements/principals.ts";
 import * as purgeTasks from "#adapters/mysql/statements/purge-tasks.ts";
 import * as recordResults from "#adapters/mysql/statements/record-results.ts";
 import * as rescueJobs from "#adapters/mysql/statements/rescue-jobs.ts";
+import * as retryJobs from "#adapters/mysql/statements/retry-jobs.ts";
 import * as revocations from "#adapters/mysql/statements/revocations.ts";
 import { selectAdoptedSql } from "#adapters/mysql/statements/select-adopted.ts";
 import { selectClaimableSql } from "#adapters/mysql/statements/select-claimable.ts";
@@ -147,9 +150,15 @@ function groups(size: number): Sample[] {
   });
   const { insertDeadLettersSql, recordResultsSql } = recordResults;
   const made = tasks.map((task) => makeScheduledJob(task, "schedule", NOW_MS, NOW_MS));
+  const jobIds = jobs.map(({ id }) => id);
   const statements = {
+    cancelJobsSql: editJobs.cancelJobsSql(jobIds, "task paused", NOW_MS, RETENTION),
+    deletePlannedJobsSql: editJobs.deletePlannedJobsSql(jobIds),
+    deleteUnclaimedJobsSql: editJobs.deleteUnclaimedJobsSql(jobIds, NOW_MS),
+    resumeClaimedJobsSql: editJobs.resumeClaimedJobsSql(jobIds, NOW_MS, 1),
+    resumeRunningJobsSql: editJobs.resumeRunningJobsSql(jobIds),
     claimJobsSql: claimJobsSql(jobs, WORKER, NOW_MS),
-    deleteLimitedSql: deleteLimitedSql(jobs.map((job) => job.id)),
+    deleteLimitedSql: deleteLimitedSql(jobIds),
     giveBackJobsSql: giveBackJobsSql(held, RETENTION),
     insertJobsSql: insertJobsSql(made),
     insertDeadLettersSql: insertDeadLettersSql(failed),
@@ -165,6 +174,18 @@ function groups(size: number): Sample[] {
     deleteTasksSql: purgeTasks.deleteTasksSql(tasks.map(({ id }) => id)),
     noteRunsSql: noteRunsSql(tasks.map(({ id }) => id)),
     deleteExpiredKeysSql: idempotencyKeys.deleteExpiredKeysSql(idempotencyRows),
+    lockTasksSql: retryJobs.lockTasksSql(
+      TENANT,
+      tasks.map(({ id }) => id),
+      "share",
+    ),
+    lockDeadJobsSql: retryJobs.lockDeadJobsSql(
+      TENANT,
+      jobs.map(({ id }) => id),
+    ),
+    retryJobsSql: retryJobs.retryJobsSql(
+      jobs.map(({ id }) => ({ id, runAtMs: NOW_MS, moreAttempts: 5 })),
+    ),
     rescueDeadSql: rescueJobs.rescueDeadSql(jobs, RETENTION),
     rescueCancelledSql: rescueJobs.rescueCancelledSql(jobs, RETENTION),
     rescuePendingSql: rescueJobs.rescuePendingSql(jobs),
@@ -191,13 +212,10 @@ function singles(): Sample[] {
   const poll = { workerId: WORKER, queues, revocationsWithinMs: 30_000 };
   const tasksFilter = { status: null, priority: "high" as const, tag: "a" };
   const jobsFilter = { statuses: ["pending" as const, "dead" as const], fromMs: 0, toMs: NOW_MS };
-  const { cancelJobsSql } = editJobs;
   const statements = {
-    cancelJobsSql: cancelJobsSql(id, "task paused", NOW_MS, RETENTION),
-    deletePlannedJobsSql: editJobs.deletePlannedJobsSql(id, NOW_MS),
-    deleteUnclaimedJobsSql: editJobs.deleteUnclaimedJobsSql(id, NOW_MS),
-    resumeClaimedJobsSql: editJobs.resumeClaimedJobsSql(id, NOW_MS, 1),
-    resumeRunningJobsSql: editJobs.resumeRunningJobsSql(id),
+    selectOpenJobsSql: editJobs.selectOpenJobsSql(id),
+    selectPausedJobsSql: editJobs.selectPausedJobsSql(id, NOW_MS),
+    selectPlannedJobsSql: editJobs.selectPlannedJobsSql(id, NOW_MS),
     selectClockSql: editJobs.selectClockSql(),
     selectLeftLimitedSql: editJobs.selectLeftLimitedSql(id),
     selectPlannedFromSql: editJobs.selectPlannedFromSql(id, NOW_MS),
@@ -218,6 +236,23 @@ function singles(): Sample[] {
     selectClaimableSql: selectClaimableSql(claim),
     selectMissedTasksSql: selectDueTasks.selectMissedTasksSql(60_000, 200),
     selectDueTasksSql: selectDueTasks.selectDueTasksSql(NOW_MS - 60_000, NOW_MS + 30_000, 1_000),
+    listDeadLettersSql: listDeadLettersSql(
+      TENANT,
+      { taskId: id, fromMs: 0, toMs: NOW_MS },
+      { diedAtMs: NOW_MS, jobId: job },
+      50,
+    ),
+    "listDeadLettersSql, plain": listDeadLettersSql(
+      TENANT,
+      { taskId: null, fromMs: null, toMs: null },
+      { diedAtMs: NOW_MS, jobId: job },
+      50,
+    ),
+    lockJobSql: cancelJob.lockJobSql(TENANT, job),
+    cancelJobSql: cancelJob.cancelJobSql({
+      ...makeScheduledJob(task, "schedule", NOW_MS, NOW_MS),
+      status: "cancelled",
+    }),
     selectJobSql: selectJobs.selectJobSql(TENANT, job),
     listJobsSql: selectJobs.listJobsSql(TENANT, id, jobsFilter, job, 50),
     "listJobsSql, plain": selectJobs.listJobsSql(

@@ -2,16 +2,19 @@
  * What edits do to the jobs of their task. All run in the edit's transaction, under the task's row lock, which keeps ticks,
  * runs by hand and retries out; executors are not kept out, hence each statement's guards.
  *
- * Index of all: by_task (task_id, id), forwards. Ids ascend within a task in every index, so that a group of results, which
- * walks the primary key, never meets an edit crosswise. Where only later runs count, the range begins at their first id.
- * Isolation: READ COMMITTED: rows that do not match are let go at once.
+ * First the ids are read without locks, by index by_task (task_id, id); then rows are changed by primary key, a group at a time,
+ * in key order. A locking range over by_task would also wait for the first row behind its end, which is another task's: with
+ * a group of results that walks the primary key that is a deadlock (met in test/e2e/races.test.ts). Nothing is missed between
+ * the two: while the task's row is locked no job joins those that are read, jobs only leave them or move among them.
+ * Isolation: READ COMMITTED.
  */
 
-import type { TaskId } from "#core/domain/ids.ts";
+import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { REASON_PAUSED } from "#core/domain/job.ts";
 import { FROZEN_MS } from "#core/domain/limits.ts";
 import { instant, integer, interval, jobIdsFrom, taskId, text } from "../literals.ts";
+import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
 /** Planned and not frozen at `nowMs`: what event 17 may remove. */
 function plannedLater(id: TaskId, nowMs: number): string {
@@ -32,9 +35,19 @@ export function selectPlannedFromSql(id: TaskId, nowMs: number): string {
   return `SELECT scheduled_at FROM jobs FORCE INDEX (by_task) WHERE ${plannedLater(id, nowMs)} ORDER BY id LIMIT 1`;
 }
 
-/** Event 17. Locks: the rows removed (X). Result: how many. */
-export function deletePlannedJobsSql(id: TaskId, nowMs: number): string {
-  return `DELETE jobs FROM jobs FORCE INDEX (by_task) WHERE ${plannedLater(id, nowMs)}`;
+/** What event 17 may remove. Locks: none. Result: ids in order. */
+export function selectPlannedJobsSql(id: TaskId, nowMs: number): string {
+  return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE ${plannedLater(id, nowMs)} ORDER BY id`;
+}
+
+/** Event 17. Index: primary key. Locks: the rows named (X). Result: how many were removed. */
+export function deletePlannedJobsSql(jobs: readonly JobId[]): string {
+  return `DELETE jobs FROM ${group(jobs)} WHERE jobs.status IN ('pending', 'waiting') AND jobs.claim_no = 0`;
+}
+
+/** What a cancel concerns. Locks: none. Result: ids in order. */
+export function selectOpenJobsSql(id: TaskId): string {
+  return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE task_id = ${taskId(id)} AND status IN ('pending', 'waiting', 'running') ORDER BY id`;
 }
 
 /**
@@ -43,16 +56,24 @@ export function deletePlannedJobsSql(id: TaskId, nowMs: number): string {
  *
  * Every assignment but that of `status` is the same whether it reads the status before or after: a running job stays so, any
  * other does not become one.
- * Locks: the rows changed (X). Result: how many.
+ * Index: primary key. Locks: the rows named (X). Result: how many were changed.
  */
 export function cancelJobsSql(
-  id: TaskId,
+  jobs: readonly JobId[],
   reason: string,
   nowMs: number,
   retention: Retention,
 ): string {
-  const keepsMark = reason === REASON_PAUSED ? " AND cancel_reason IS NULL" : "";
-  return `UPDATE jobs FORCE INDEX (by_task) SET cancel_reason = IF(status = 'running', ${text(reason)}, cancel_reason), reason = IF(status = 'running', reason, ${text(reason)}), finished_at = IF(status = 'running', finished_at, ${instant(nowMs)}), due_at = IF(status = 'running', due_at, GREATEST(scheduled_at, ${instant(nowMs)}) + ${interval(retention.endedMs)}), status = IF(status = 'running', 'running', 'cancelled') WHERE task_id = ${taskId(id)} AND (status IN ('pending', 'waiting') OR (status = 'running'${keepsMark}))`;
+  const keepsMark = reason === REASON_PAUSED ? " AND jobs.cancel_reason IS NULL" : "";
+  const runs = "jobs.status = 'running'";
+  const assignments = [
+    `jobs.cancel_reason = IF(${runs}, ${text(reason)}, jobs.cancel_reason)`,
+    `jobs.reason = IF(${runs}, jobs.reason, ${text(reason)})`,
+    `jobs.finished_at = IF(${runs}, jobs.finished_at, ${instant(nowMs)})`,
+    `jobs.due_at = IF(${runs}, jobs.due_at, GREATEST(jobs.scheduled_at, ${instant(nowMs)}) + ${interval(retention.endedMs)})`,
+    `jobs.status = IF(${runs}, 'running', 'cancelled')`,
+  ];
+  return `UPDATE ${group(jobs)} SET ${assignments.join(", ")} WHERE jobs.status IN ('pending', 'waiting') OR (${runs}${keepsMark})`;
 }
 
 /**
@@ -64,24 +85,56 @@ export function selectLeftLimitedSql(id: TaskId): string {
   return `SELECT limited.job_id, limited.limit_key FROM jobs FORCE INDEX (by_task) STRAIGHT_JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = jobs.id WHERE jobs.task_id = ${taskId(id)} AND jobs.status = 'cancelled' ORDER BY jobs.id`;
 }
 
-/** Event 14. Locks: the rows changed (X). Result: how many. */
-export function resumeRunningJobsSql(id: TaskId): string {
-  return `UPDATE jobs FORCE INDEX (by_task) SET cancel_reason = NULL WHERE task_id = ${taskId(id)} AND status = 'running' AND cancel_reason = ${text(REASON_PAUSED)}`;
+/**
+ * What a resume concerns: what runs, and what the pause cancelled and is not due yet. A running job may become cancelled
+ * meanwhile: it is named too.
+ * Locks: none. Result: ids in order.
+ */
+export function selectPausedJobsSql(id: TaskId, nowMs: number): string {
+  return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE task_id = ${taskId(id)} AND (status = 'running' OR (id >= ${jobIdsFrom(nowMs)} AND ${pausedLater("", nowMs)})) ORDER BY id`;
 }
 
-function pausedLater(id: TaskId, nowMs: number): string {
-  return `task_id = ${taskId(id)} AND id >= ${jobIdsFrom(nowMs)} AND scheduled_at > ${instant(nowMs)} AND status = 'cancelled' AND reason = ${text(REASON_PAUSED)} AND \`trigger\` = 'schedule'`;
+/** Event 14. Index: primary key. Locks: the rows named (X). Result: how many were changed. */
+export function resumeRunningJobsSql(jobs: readonly JobId[]): string {
+  return `UPDATE ${group(jobs)} SET jobs.cancel_reason = NULL WHERE jobs.status = 'running' AND jobs.cancel_reason = ${text(REASON_PAUSED)}`;
 }
 
 /**
  * Event 15: a job that was claimed once is never deleted and made again, its claim number is the fence.
- * Locks: the rows changed (X). Result: how many.
+ * Index: primary key. Locks: the rows named (X). Result: how many were changed.
  */
-export function resumeClaimedJobsSql(id: TaskId, nowMs: number, requestVersion: number): string {
-  return `UPDATE jobs FORCE INDEX (by_task) SET task_version = ${integer(requestVersion)}, run_at = scheduled_at, due_at = scheduled_at, status = 'pending', reason = NULL, cancel_reason = NULL, finished_at = NULL, worker_id = NULL WHERE ${pausedLater(id, nowMs)} AND claim_no > 0`;
+export function resumeClaimedJobsSql(
+  jobs: readonly JobId[],
+  nowMs: number,
+  requestVersion: number,
+): string {
+  const assignments = [
+    `jobs.task_version = ${integer(requestVersion)}`,
+    "jobs.run_at = jobs.scheduled_at",
+    "jobs.due_at = jobs.scheduled_at",
+    "jobs.status = 'pending'",
+    "jobs.reason = NULL",
+    "jobs.cancel_reason = NULL",
+    "jobs.finished_at = NULL",
+    "jobs.worker_id = NULL",
+  ];
+  return `UPDATE ${group(jobs)} SET ${assignments.join(", ")} WHERE ${pausedLater("jobs.", nowMs)} AND jobs.claim_no > 0`;
 }
 
-/** Event 16: what was never claimed is made again from now on. Locks: the rows removed (X). Result: how many. */
-export function deleteUnclaimedJobsSql(id: TaskId, nowMs: number): string {
-  return `DELETE jobs FROM jobs FORCE INDEX (by_task) WHERE ${pausedLater(id, nowMs)} AND claim_no = 0`;
+/** Event 16: what was never claimed is made again from now on. Index: primary key. Locks: the rows named (X). Result: how many. */
+export function deleteUnclaimedJobsSql(jobs: readonly JobId[], nowMs: number): string {
+  return `DELETE jobs FROM ${group(jobs)} WHERE ${pausedLater("jobs.", nowMs)} AND jobs.claim_no = 0`;
+}
+
+function pausedLater(of: "" | "jobs.", nowMs: number): string {
+  return `${of}scheduled_at > ${instant(nowMs)} AND ${of}status = 'cancelled' AND ${of}reason = ${text(REASON_PAUSED)} AND ${of}\`trigger\` = 'schedule'`;
+}
+
+/** The named jobs, walked in key order. */
+function group(jobs: readonly JobId[]): string {
+  const rows = groupRows(
+    jobs.map((id) => ({ id })),
+    () => "",
+  );
+  return `(VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP}`;
 }

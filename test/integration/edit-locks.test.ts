@@ -1,0 +1,83 @@
+/**
+ * An edit of one task waits for nobody who holds another task's jobs. A group of results holds many rows and walks on: an edit
+ * that held a row and waited for one of those would close the circle (a locking range over an index waits for the first
+ * row behind its end).
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { createConnection } from "mysql2/promise";
+import { shardDatabase } from "#adapters/mysql/database-names.ts";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { jobIdToBytes, partitionOfJob } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import { REASON_PAUSED } from "#core/domain/job.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { Shards } from "#core/ports/shards.ts";
+import type { JobsEffect } from "#core/ports/task-store.ts";
+import { addJobs, addTask, HOUR_MS, isGone, plannedJob, writeEdit } from "../contract/builders.ts";
+import type { ContractStore } from "../contract/contract-store.ts";
+import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+
+/** An edit that waits does so for 3 s (innodb_lock_wait_timeout), and then again. */
+const FREE_MS = 2_000;
+
+const EFFECTS: readonly { readonly name: string; readonly effects: readonly JobsEffect[] }[] = [
+  { name: "a pause", effects: [{ kind: "cancel", reason: REASON_PAUSED }] },
+  {
+    name: "a resume",
+    effects: [{ kind: "cancel", reason: REASON_PAUSED }, { kind: "resume" }],
+  },
+  { name: "an edit that removes planned jobs", effects: [{ kind: "remove-planned" }] },
+];
+
+describe("edits beside a held job of another task", () => {
+  let databases: TestDatabases;
+  let shards: Shards;
+
+  before(async () => {
+    databases = await makeTestDatabases();
+    shards = openShards(databases);
+  });
+  after(async () => {
+    await shards.close();
+    await databases.drop();
+  });
+
+  /** Three tasks in the order of their ids, each with a planned job. */
+  async function threeTasks(store: ContractStore): Promise<{ task: Task; job: Job }[]> {
+    const tasks: Task[] = [];
+    for (let i = 0; i < 3; i++) tasks.push((await addTask(store)).task);
+    tasks.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const planned = tasks.map((task) => ({ task, job: plannedJob(task, Date.now(), HOUR_MS) }));
+    for (const { task, job } of planned) await addJobs(store, task, [job]);
+    return planned;
+  }
+
+  for (const { name, effects } of EFFECTS)
+    test(`${name} does not wait`, async () => {
+      const [shard] = shards.all();
+      assert(shard !== undefined);
+      const store = { shard } as ContractStore;
+      const [before, edited, behind] = await threeTasks(store);
+      assert(before !== undefined && edited !== undefined && behind !== undefined);
+      const holder = await createConnection({
+        uri: databases.mysqlUrl,
+        database: shardDatabase("0", databases.databasePrefix),
+      });
+      try {
+        await holder.query("BEGIN");
+        for (const { job } of [before, behind])
+          await holder.query("SELECT 1 FROM jobs WHERE part = ? AND id = ? FOR UPDATE", [
+            partitionOfJob(job.id),
+            Buffer.from(jobIdToBytes(job.id)),
+          ]);
+        const startMs = performance.now();
+        for (const effect of effects) await writeEdit(store, edited.task, {}, effect);
+        const tookMs = performance.now() - startMs;
+        assert.ok(tookMs < FREE_MS, `${tookMs} ms`);
+        assert.ok((await isGone(store, edited.job)) || name === "a pause", "the edit did its work");
+      } finally {
+        holder.destroy();
+      }
+    });
+});
