@@ -8,6 +8,7 @@ import type { RunProcess } from "./run-file.ts";
 export type ChildSpec = {
   name: string;
   script: string;
+  args?: string[];
   env: NodeJS.ProcessEnv;
   stopMs: number;
   stage: number;
@@ -47,7 +48,7 @@ export function keepChild(
 
   const start = () => {
     const startedAt = performance.now();
-    const child = spawnLogged(path, logPath, spec.env);
+    const child = spawnLogged([path, ...(spec.args ?? [])], logPath, spec.env);
     const identity = child.pid === undefined ? null : identify(child.pid, path);
     current = identity && { ...identity, name: spec.name, stopMs: spec.stopMs, stage: spec.stage };
     opts.onChange();
@@ -76,14 +77,18 @@ export function keepChild(
 }
 
 /** Its output goes to a file, not to a pipe: writing to the pipe of a killed supervisor would end the child. */
-function spawnLogged(path: string, logPath: string, env: NodeJS.ProcessEnv): ChildProcess {
+function spawnLogged(
+  command: readonly string[],
+  logPath: string,
+  env: NodeJS.ProcessEnv,
+): ChildProcess {
   if ((statSync(logPath, { throwIfNoEntry: false })?.size ?? 0) > LOG_BYTES_MAX) {
     renameSync(logPath, `${logPath}.1`);
   }
   const log = openSync(logPath, "a");
   try {
     const stdio: ["ignore", number, number] = ["ignore", log, log];
-    return spawn(process.execPath, [path], { cwd: REPOSITORY, env, detached: true, stdio });
+    return spawn(process.execPath, command, { cwd: REPOSITORY, env, detached: true, stdio });
   } finally {
     closeSync(log);
   }

@@ -27,6 +27,16 @@ const runSchema = z.strictObject({
       process: identitySchema.nullable(),
     })
     .nullable(),
+  cassandra: z
+    .strictObject({
+      contactPoints: z.string(),
+      kind: z.enum(["given", "docker", "native"]),
+      dir: z.string(),
+      process: identitySchema.nullable(),
+    })
+    .nullable()
+    // A run of before there was any.
+    .default(null),
   processes: z.array(
     identitySchema.extend({ name: z.string(), stopMs: z.int().positive(), stage: z.int() }),
   ),
@@ -69,8 +79,8 @@ export function removeRun(localDir: string): void {
 
 /** Whether anything of the run is left. */
 export function isRunning(run: Run): boolean {
-  const mysql = run.mysql?.process;
-  return isAlive(run.supervisor) || run.processes.some(isAlive) || (mysql ? isAlive(mysql) : false);
+  const databases = [run.mysql?.process, run.cassandra?.process];
+  return [run.supervisor, ...run.processes, ...databases].some((each) => each && isAlive(each));
 }
 
 function runPath(localDir: string): string {

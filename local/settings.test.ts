@@ -24,6 +24,12 @@ describe("readSettings", () => {
     ["no executor at all", { EXECUTORS: "0" }, /^EXECUTORS/],
     ["too many schedulers", { SCHEDULERS: "17" }, /from 1 to 16/],
     ["one port for two", { API_PORT: "3307" }, /^API_PORT and MYSQL_PORT are both 3307/],
+    [
+      "one port for two databases",
+      { CASSANDRA_PORT: "3307" },
+      /^MYSQL_PORT and CASSANDRA_PORT are/,
+    ],
+    ["a misspelt name of Cassandra's", { CASSANDRA_CONTACT: "h" }, /^unknown setting CASSANDRA_C/],
     ["a blank in LOCAL_DIR", { LOCAL_DIR: "/tmp/a b" }, /^LOCAL_DIR/],
     ["another kind of URL", { MYSQL_URL: "postgres://h" }, /^MYSQL_URL has to look like mysql:/],
     ["a database in MYSQL_URL", { MYSQL_URL: "mysql://u:secret@h/db" }, /without a database/],

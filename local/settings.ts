@@ -1,4 +1,6 @@
 import { resolve } from "node:path";
+import { archiverEnv } from "#functions/archiver/env.ts";
+import { reconcilerEnv } from "#functions/reconciler/env.ts";
 import { executorEnv } from "#workers/executor/env.ts";
 import { schedulerEnv } from "#workers/scheduler/env.ts";
 import { throttleEnv } from "./gateway-env.ts";
@@ -11,7 +13,6 @@ export type Settings = {
   localDir: string;
   apiPort: number;
   mysqlPort: number;
-  /** Used from 2 of 6 on; refused already now when it is not a port. */
   cassandraPort: number;
   executors: number;
   schedulers: number;
@@ -30,11 +31,17 @@ const KNOWN: readonly string[] = [
   "MYSQL_URL",
   "SCHEDULERS",
   // Passed on to the processes that declare them.
-  ...Object.keys({ ...executorEnv, ...schedulerEnv, ...throttleEnv }),
+  ...Object.keys({
+    ...executorEnv,
+    ...schedulerEnv,
+    ...throttleEnv,
+    ...reconcilerEnv,
+    ...archiverEnv,
+  }),
 ];
-// Names that can only be meant for us. Not all of MYSQL_: its own clients read MYSQL_PWD, MYSQL_HOST, ….
+// Names that can only be meant for us. Not all of MYSQL_ and CASSANDRA_: their own tools read MYSQL_PWD, CASSANDRA_HOME, ….
 const OURS =
-  /^(API_BURST|API_PORT|API_RATE|CASSANDRA_PORT|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER)/;
+  /^(API_BURST|API_PORT|API_RATE|CASSANDRA_CONTACT|CASSANDRA_PORT|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER)/;
 
 /** Reads and checks our settings. Throws SetupError, one line, for the first one that is unknown or malformed. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
@@ -54,9 +61,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     executors: readInteger(env, "EXECUTORS", 1, 1, PROCESSES_MAX),
     schedulers: readInteger(env, "SCHEDULERS", 1, 1, PROCESSES_MAX),
   };
-  if (!env.MYSQL_URL && settings.apiPort === settings.mysqlPort) {
-    throw new SetupError(`API_PORT and MYSQL_PORT are both ${settings.apiPort}: choose two ports`);
-  }
+  refuseSamePort(settings, env);
   // The native server's start script and its socket path (at most 107 bytes) are what limits this.
   if (/[\s,"'\\]/.test(settings.localDir) || Buffer.byteLength(settings.localDir) > 90) {
     throw new SetupError(
@@ -64,6 +69,19 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     );
   }
   return settings;
+}
+
+/** Of the ports that this start is going to listen on. */
+function refuseSamePort(settings: Settings, env: NodeJS.ProcessEnv): void {
+  const ports = [
+    ["API_PORT", settings.apiPort],
+    ...(env.MYSQL_URL ? [] : [["MYSQL_PORT", settings.mysqlPort] as const]),
+    ...(env.CASSANDRA_CONTACT_POINTS ? [] : [["CASSANDRA_PORT", settings.cassandraPort] as const]),
+  ] as const;
+  for (const [at, [name, port]] of ports.entries()) {
+    const same = ports.slice(at + 1).find(([, other]) => other === port);
+    if (same) throw new SetupError(`${name} and ${same[0]} are both ${port}: choose two ports`);
+  }
 }
 
 /** The command line's flags, each of them given as `--name`. Throws SetupError for any other argument. */

@@ -1,8 +1,11 @@
 import { join } from "node:path";
 import { type EnvDeclaration, readEnv } from "#adapters/system/read-env.ts";
 import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
+import { archiverEnv } from "#functions/archiver/env.ts";
+import { reconcilerEnv } from "#functions/reconciler/env.ts";
 import { executorEnv } from "#workers/executor/env.ts";
 import { schedulerEnv } from "#workers/scheduler/env.ts";
+import type { Databases } from "./databases.ts";
 import { gatewayEnv } from "./gateway-env.ts";
 import type { ChildSpec } from "./keep-child.ts";
 import type { Settings } from "./settings.ts";
@@ -14,6 +17,7 @@ const PASSED_ON = ["PATH", "HOME", "LANG", "TMPDIR", "TZ"];
 /** A worker gives what is under way DRAIN_TOTAL_MS at most, then leaves by itself. */
 const WORKER_STOP_MS = DRAIN_TOTAL_MS + 5_000;
 const GATEWAY_STOP_MS = 15_000;
+const TICK_STOP_MS = 5_000;
 const ECHO_STOP_MS = 5_000;
 /** Workers before the endpoint that they may still be calling. */
 const STAGE = { services: 0, endpoints: 1 };
@@ -21,17 +25,22 @@ const STAGE = { services: 0, endpoints: 1 };
 export type Stack = { children: ChildSpec[]; apiUrl: string; echoUrl: string; logDir: string };
 
 /**
- * What to start for these settings; pure. `mysqlUrl` names server and account, no database. Throws ConfigurationInvalid for
+ * What to start for these settings; pure. The URL of MySQL names server and account, no database. Throws ConfigurationInvalid for
  * a setting that a process would refuse, so that it is said before anything runs.
  */
 export function planStack(
   settings: Settings,
-  mysqlUrl: string,
+  { mysqlUrl, contactPoints }: Databases,
   echoPort: number,
   env: NodeJS.ProcessEnv,
 ): Stack {
   const base = pick(env, PASSED_ON);
-  const given = { ...env, MYSQL_URL: mysqlUrl, EGRESS_ALLOW: env.EGRESS_ALLOW || "127.0.0.0/8:*" };
+  const given = {
+    ...env,
+    MYSQL_URL: mysqlUrl,
+    CASSANDRA_CONTACT_POINTS: contactPoints,
+    EGRESS_ALLOW: env.EGRESS_ALLOW || "127.0.0.0/8:*",
+  };
   const own = (declaration: EnvDeclaration) => {
     const values = pick(given, Object.keys(declaration));
     readEnv(declaration, values);
@@ -46,6 +55,10 @@ export function planStack(
   });
   const gateway = worker("gateway", "local/gateway.ts", gatewayEnv, GATEWAY_STOP_MS);
   gateway.env.API_PORT = String(settings.apiPort);
+  const tick = (name: string, declaration: EnvDeclaration) => ({
+    ...worker(name, "local/tick.ts", declaration, TICK_STOP_MS),
+    args: [name],
+  });
   const echo = { ...base, ECHO_PORT: String(echoPort) };
   return {
     apiUrl: `http://127.0.0.1:${settings.apiPort}`,
@@ -59,6 +72,8 @@ export function planStack(
       ...named("executor", settings.executors).map((name) =>
         worker(name, "workers/executor/main.ts", executorEnv, WORKER_STOP_MS),
       ),
+      tick("reconciler", reconcilerEnv),
+      tick("archiver", archiverEnv),
       {
         name: "echo",
         script: "local/echo.ts",

@@ -1,4 +1,5 @@
 import { migrate } from "#migrations/migrate.ts";
+import { KEYSPACE, migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { readRun } from "./run-file.ts";
 import { seedDemoTenant } from "./seed.ts";
@@ -15,7 +16,12 @@ async function main(): Promise<void> {
   const flags = readFlags(process.argv.slice(2), ["detach", "quiet"]);
   const settings = readSettings(process.env);
   // What a process would refuse is said before anything runs.
-  planStack(settings, process.env.MYSQL_URL || "mysql://root@127.0.0.1", 0, process.env);
+  const { MYSQL_URL, CASSANDRA_CONTACT_POINTS } = process.env;
+  const databases = {
+    mysqlUrl: MYSQL_URL || "mysql://root@127.0.0.1",
+    contactPoints: CASSANDRA_CONTACT_POINTS || "127.0.0.1",
+  };
+  planStack(settings, databases, 0, process.env);
   if (flags.has("detach")) await startDetached(import.meta.filename, settings, alreadyRunning);
   else await startHere(settings, flags.has("quiet"));
 }
@@ -30,8 +36,12 @@ async function startHere(settings: Settings, quiet: boolean): Promise<void> {
     quiet,
     ...signals,
     plan: planStack,
-    prepare: async (mysqlUrl, onProgress) => {
-      await migrate({ mysqlUrl, onProgress });
+    prepare: async ({ mysqlUrl, contactPoints }, onProgress) => {
+      const keyspace = process.env.CASSANDRA_KEYSPACE || KEYSPACE;
+      await Promise.all([
+        migrate({ mysqlUrl, onProgress }),
+        migrateCassandra({ contactPoints, keyspace, onProgress }),
+      ]);
       await seedDemoTenant(mysqlUrl);
     },
   });
@@ -40,7 +50,7 @@ async function startHere(settings: Settings, quiet: boolean): Promise<void> {
 function alreadyRunning(settings: Settings): string {
   const run = readRun(settings.localDir);
   const where = run ? `: ${run.api}, supervisor ${run.supervisor.pid}` : "";
-  return `already running in ${settings.localDir}${where} ('npm stop' ends it; another LOCAL_DIR, API_PORT and MYSQL_PORT make a second copy)`;
+  return `already running in ${settings.localDir}${where} ('npm stop' ends it; another LOCAL_DIR, API_PORT, MYSQL_PORT and CASSANDRA_PORT make a second copy)`;
 }
 
 await runMain(main);

@@ -19,7 +19,7 @@ async function main(): Promise<void> {
         api: up?.api ?? null,
         key: up?.key ?? null,
         mysql,
-        cassandra: null,
+        cassandra: up?.cassandra?.contactPoints ?? null,
         processes,
       }),
     );
@@ -35,8 +35,10 @@ async function main(): Promise<void> {
 function listProcesses(run: Run): { name: string; pid: number }[] {
   const listed = run.processes.filter(isAlive).map(({ name, pid }) => ({ name, pid }));
   if (isAlive(run.supervisor)) listed.unshift({ name: "supervisor", pid: run.supervisor.pid });
-  const mysql = run.mysql?.process;
-  if (mysql && isAlive(mysql)) listed.push({ name: "mysql", pid: mysql.pid });
+  for (const name of ["mysql", "cassandra"] as const) {
+    const identity = run[name]?.process;
+    if (identity && isAlive(identity)) listed.push({ name, pid: identity.pid });
+  }
   return listed;
 }
 

@@ -1,3 +1,4 @@
+import { stopCassandra } from "./cassandra-server.ts";
 import { stopMysql } from "./mysql-server.ts";
 import { isAlive, signal } from "./process-identity.ts";
 import type { Run, RunProcess } from "./run-file.ts";
@@ -8,8 +9,8 @@ const WORD_EVERY_MS = 5_000;
 const KILL_MS = 5_000;
 
 /**
- * Stops what a run has started, in order of stages: workers end their calls before the endpoint and the database go. Each
- * process gets SIGTERM and its `stopMs`, then SIGKILL; `hurry` aborted: SIGKILL at once. A MySQL that was given stays.
+ * Stops what a run has started, in order of stages: workers end their calls before the endpoint and the databases go. Each
+ * process gets SIGTERM and its `stopMs`, then SIGKILL; `hurry` aborted: SIGKILL at once. A database that was given stays.
  */
 export async function stopRun(
   run: Run,
@@ -20,7 +21,11 @@ export async function stopRun(
     const group = run.processes.filter((each) => each.stage === stage);
     await Promise.all(group.map((each) => stopProcess(each, opts.say, opts.hurry)));
   }
-  if (run.mysql) await stopMysql(run.mysql.dir, run.mysql.kind, opts.env);
+  const { mysql, cassandra } = run;
+  await Promise.all([
+    mysql ? stopMysql(mysql.dir, mysql.kind, opts.env) : null,
+    cassandra ? stopCassandra(cassandra.dir, cassandra.kind, opts.env) : null,
+  ]);
 }
 
 async function stopProcess(

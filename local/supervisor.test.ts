@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -53,7 +53,7 @@ import { readSettings } from ${import_("settings.ts")};
 import { SetupError } from ${import_("setup-error.ts")};
 import { planStack } from ${import_("stack.ts")};
 import { listenForStop, runMain, say } from ${import_("terminal.ts")};
-const scripts = ${JSON.stringify({ gateway: "gateway", scheduler: "worker", executor: "worker", ...instead })};
+const scripts = ${JSON.stringify({ gateway: "gateway", scheduler: "worker", executor: "worker", reconciler: "worker", archiver: "worker", ...instead })};
 await runMain(async () => {
   const settings = readSettings(process.env);
   if (!(await holdDirectory(settings.localDir))) throw new SetupError("already running");
@@ -86,6 +86,8 @@ type Started = {
 describe("the supervisor", () => {
   let scripts: string;
   let mysql: MysqlServer;
+  let cassandra: Server;
+  let contactPoints: string;
   const started: Started[] = [];
 
   before(async () => {
@@ -99,6 +101,14 @@ describe("the supervisor", () => {
       port: await pickPort(0),
       env: { ...env, MYSQL_POOL: "32M", MYSQL_REDO: "16M" },
     });
+    // Says that it speaks CQL, which is all that a supervisor asks of a Cassandra it was given.
+    cassandra = createServer((socket) => {
+      socket.on("error", () => {});
+      socket.on("data", () => socket.end(Buffer.from([0x84, 0, 0, 0, 6, 0, 0, 0, 0])));
+    });
+    cassandra.listen(0, "127.0.0.1");
+    await once(cassandra, "listening");
+    contactPoints = `127.0.0.1:${(cassandra.address() as AddressInfo).port}`;
     // A run that is cut short: supervisors hear of it themselves, the server does not.
     process.once("SIGTERM", () => {
       if (mysql.pid !== null) process.kill(mysql.pid, "SIGTERM");
@@ -112,6 +122,7 @@ describe("the supervisor", () => {
       for (const each of run?.processes ?? []) if (isAlive(each)) process.kill(each.pid, "SIGKILL");
       child.kill("SIGKILL");
     }
+    cassandra.close();
     await mysql.stop();
     rmSync(scripts, { recursive: true, force: true });
   });
@@ -120,7 +131,8 @@ describe("the supervisor", () => {
     const dir = join(scripts, `run-${started.length}`);
     mkdirSync(dir);
     const API_PORT = String(await pickPort(0));
-    const env = { ...process.env, LOCAL_DIR: dir, MYSQL_URL: mysql.url, API_PORT, ...more };
+    const databases = { MYSQL_URL: mysql.url, CASSANDRA_CONTACT_POINTS: contactPoints };
+    const env = { ...process.env, LOCAL_DIR: dir, ...databases, API_PORT, ...more };
     const result = launch(dir, env, instead);
     started.push(result);
     return result;
@@ -156,16 +168,16 @@ describe("the supervisor", () => {
     assert.match(output(), /sample called, \d+ ms after its time/);
     assert.deepEqual(
       run.processes.map((each) => each.name),
-      ["gateway", "scheduler", "executor-1", "executor-2", "echo"],
+      ["gateway", "scheduler", "executor-1", "executor-2", "reconciler", "archiver", "echo"],
     );
 
     const status = JSON.parse(await command("status.ts", env, "--json"));
     assert.equal(status.api, `http://127.0.0.1:${env.API_PORT}`);
     assert.deepEqual(
       [status.key, status.mysql, status.cassandra],
-      ["local-dev-key", mysql.url, null],
+      ["local-dev-key", mysql.url, contactPoints],
     );
-    assert.equal(status.processes.length, 6);
+    assert.equal(status.processes.length, 8);
 
     const second = launch(dir, env, {});
     assert.equal(await second.exit, 1);
@@ -197,7 +209,7 @@ describe("the supervisor", () => {
     const run = await untilRun(dir, (each) => each.state === "ready");
     child.kill("SIGKILL");
     await exit;
-    assert.equal(run.processes.filter(isAlive).length, 4, "they are left");
+    assert.equal(run.processes.filter(isAlive).length, 6, "they are left");
     const said = await command("stop.ts", env);
     assert.match(said, /the supervisor was killed: stopping what it left/);
     assert.match(said, /executor did not end in 2 s: killing it/);

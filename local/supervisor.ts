@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { bringUpDatabases, type Databases, wait, watchDatabases } from "./databases.ts";
 import { isPortFree, pickPort } from "./hold-directory.ts";
 import { type ChildSpec, type KeptChild, keepChild, lastWords } from "./keep-child.ts";
-import { chooseMysql, type MysqlServer, startMysql } from "./mysql-server.ts";
-import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
+import { identify, type ProcessIdentity } from "./process-identity.ts";
 import { isRunning, type Run, readRun, removeRun, writeRun } from "./run-file.ts";
 import { makeSample } from "./sample.ts";
 import { LOCAL_KEY, type Settings } from "./settings.ts";
@@ -14,15 +14,13 @@ import { describeCall, watchCalls } from "./watch-calls.ts";
 
 // One process that owns all others: brings them up in order, starts again what dies, and takes down what it brought up.
 // Everything it starts is in run.json before it can be left behind (run-file.ts), in a process group of its own: a Ctrl-C
-// reaches the supervisor alone, which then stops the workers before the endpoint and the database they still need.
+// reaches the supervisor alone, which then stops the workers before the endpoint and the databases they still need.
 
 const HEALTH_DEADLINE_MS = 60_000;
 const POLL_MS = 100;
 const HEALTH_ANSWER_MS = 2_000;
 /** A process that ended this often before the first call will not come up. */
 const ENDS_AT_START_MAX = 3;
-const MYSQL_CHECK_MS = 1_000;
-const MYSQL_BACKOFF_MAX_MS = 30_000;
 const FIRST_CALL_WORD_MS = 20_000;
 
 export type SupervisorDeps = {
@@ -36,7 +34,7 @@ export type SupervisorDeps = {
   /** Shows the first call of the sample only. */
   quiet: boolean;
   /** Migrates the databases and seeds them. */
-  prepare: (mysqlUrl: string, say: (line: string) => void) => Promise<void>;
+  prepare: (databases: Databases, say: (line: string) => void) => Promise<void>;
   plan: typeof planStack;
 };
 
@@ -59,7 +57,7 @@ export async function supervise(deps: SupervisorDeps): Promise<void> {
   let watch: Promise<void> | undefined;
   try {
     const stack = await bringUp({ ...deps, stop }, state);
-    watch = watchMysql({ ...deps, stop }, state);
+    watch = watchDatabases({ ...deps, stop }, state);
     await introduce(stack, { ...deps, stop }, state);
     await untilAborted(stop);
   } catch (error) {
@@ -79,6 +77,7 @@ class RunState {
   readonly children: KeptChild[] = [];
   #state: Run["state"] = "starting";
   #mysql: Run["mysql"] = null;
+  #cassandra: Run["cassandra"] = null;
   #over = false;
   readonly #settings: Settings;
   readonly #own: ProcessIdentity;
@@ -96,6 +95,7 @@ class RunState {
       api: `http://127.0.0.1:${this.#settings.apiPort}`,
       key: LOCAL_KEY,
       mysql: this.#mysql,
+      cassandra: this.#cassandra,
       processes: this.children.flatMap((child) => child.current() ?? []),
     };
   }
@@ -107,6 +107,11 @@ class RunState {
 
   setMysql(mysql: Run["mysql"]): void {
     this.#mysql = mysql;
+    this.write();
+  }
+
+  setCassandra(cassandra: Run["cassandra"]): void {
+    this.#cassandra = cassandra;
     this.write();
   }
 
@@ -130,7 +135,7 @@ class RunState {
 async function clearLeftOvers(deps: SupervisorDeps): Promise<void> {
   const run = readRun(deps.settings.localDir);
   if (!run) return;
-  if (isRunning(run) || run.mysql?.kind === "native") {
+  if (isRunning(run) || [run.mysql, run.cassandra].some((each) => each?.kind === "native")) {
     deps.say("an earlier start was killed: stopping what it left");
     await stopRun(run, deps);
   }
@@ -139,11 +144,11 @@ async function clearLeftOvers(deps: SupervisorDeps): Promise<void> {
 
 async function bringUp(deps: SupervisorDeps, state: RunState): Promise<Stack> {
   const { settings, say, stop } = deps;
-  const mysql = await bringUpMysql(deps, state);
-  await deps.prepare(mysql.url, say);
+  const databases = await bringUpDatabases(deps, state);
+  await deps.prepare(databases, say);
   stop.throwIfAborted();
   const echoPort = await pickEchoPort(settings.localDir);
-  const stack = deps.plan(settings, mysql.url, echoPort, deps.env);
+  const stack = deps.plan(settings, databases, echoPort, deps.env);
   for (const spec of stack.children) startChild(spec, stack, deps, state);
   return stack;
 }
@@ -153,7 +158,10 @@ async function introduce(stack: Stack, deps: SupervisorDeps, state: RunState): P
   const { say, stop } = deps;
   await untilHealthy(stack, state, stop);
   say(`API      ${stack.apiUrl}/v1   x-api-key: ${LOCAL_KEY}`);
-  say(`MySQL    ${withoutPassword(state.run().mysql?.url ?? "")}`);
+  const { mysql, cassandra } = state.run();
+  say(
+    `MySQL    ${withoutPassword(mysql?.url ?? "")}   Cassandra ${cassandra?.contactPoints ?? ""}`,
+  );
   say(`logs     ${stack.logDir}`);
   const status = await makeSample(stack.apiUrl, `${stack.echoUrl}/sample`);
   say(
@@ -170,46 +178,6 @@ function startChild(spec: ChildSpec, stack: Stack, deps: SupervisorDeps, state: 
   const onChange = () => state.write();
   state.children.push(keepChild(spec, { logDir: stack.logDir, say: deps.say, onChange }));
   state.write();
-}
-
-async function bringUpMysql(deps: SupervisorDeps, state: RunState): Promise<MysqlServer> {
-  const { settings, env, say, stop } = deps;
-  const dir = join(settings.localDir, "mysql");
-  const kind = await chooseMysql(env);
-  const url = env.MYSQL_URL || `mysql://root@127.0.0.1:${settings.mysqlPort}`;
-  // Recorded before it is started: a supervisor killed meanwhile would leave a server that nobody knows of.
-  state.setMysql({ url, kind, dir, process: null });
-  const server = await startMysql({
-    dir,
-    port: settings.mysqlPort,
-    env,
-    onProgress: say,
-    signal: stop,
-  });
-  const identity = server.pid === null ? null : identify(server.pid, "mysqld");
-  state.setMysql({ url: server.url, kind, dir, process: identity });
-  return server;
-}
-
-/** A native server is no child of ours, but it is one to start again when it dies. */
-async function watchMysql(deps: SupervisorDeps, state: RunState): Promise<void> {
-  if (state.run().mysql?.kind !== "native") return;
-  let backoffMs = MYSQL_CHECK_MS;
-  while (await wait(backoffMs, deps.stop)) {
-    const identity = state.run().mysql?.process;
-    if (identity && isAlive(identity)) {
-      backoffMs = MYSQL_CHECK_MS;
-      continue;
-    }
-    deps.say("MySQL has ended: starting it again");
-    try {
-      await bringUpMysql(deps, state);
-    } catch (error) {
-      if (deps.stop.aborted) return;
-      backoffMs = Math.min(backoffMs * 2, MYSQL_BACKOFF_MAX_MS);
-      deps.say(`MySQL did not start: ${(error as Error).message}; again in ${backoffMs / 1000} s`);
-    }
-  }
 }
 
 /** The one of the last start, because the sample task knows it; else any. */
@@ -278,20 +246,6 @@ async function showCalls(stack: Stack, deps: SupervisorDeps, state: RunState): P
     return !deps.quiet;
   });
   clearTimeout(late);
-}
-
-/** False when it was ended by the signal. */
-function wait(ms: number, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve(!signal.aborted);
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-    if (signal.aborted) done();
-  });
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

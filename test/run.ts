@@ -1,11 +1,12 @@
 /**
- * `npm test [-- stage …]`: gates, unit and property tests, then what needs a real MySQL, which it starts and stops itself
- * (or uses the one that MYSQL_URL names). The last line is `N passed, N failed`.
+ * `npm test [-- stage …]`: gates, unit and property tests, then what needs a real MySQL and Cassandra, which it starts and stops
+ * itself (or uses those that MYSQL_URL and CASSANDRA_CONTACT_POINTS name). The last line is `N passed, N failed`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { startCassandra } from "#local/cassandra-server.ts";
 import { startMysql } from "#local/mysql-server.ts";
 import type { Counts } from "./runner/count-reporter.ts";
 import { runFileStage, runGateStage, type StageContext } from "./runner/run-stage.ts";
@@ -46,14 +47,14 @@ type Result = { readonly name: string; readonly counts: Counts; readonly tookMs:
 async function runStages(stages: readonly Stage[], signal: AbortSignal): Promise<Result[]> {
   const endsAt = performance.now() + runDeadlineMs;
   const results: Result[] = [];
-  await using mysql = lazyMysql();
+  await using databases = lazyDatabases();
   for (const stage of stages) {
     const startedAt = performance.now();
     const deadlineMs = Math.max(0, Math.min(stage.deadlineMs, endsAt - startedAt));
     console.log(
       `\n── ${stage.name}${stage.kind === "files" ? ` (${stage.files.length} files)` : ""}`,
     );
-    const counts = await runStage(stage, deadlineMs, signal, mysql);
+    const counts = await runStage(stage, deadlineMs, signal, databases);
     results.push({ name: stage.name, counts, tookMs: performance.now() - startedAt });
   }
   return results;
@@ -63,47 +64,59 @@ async function runStage(
   stage: Stage,
   deadlineMs: number,
   signal: AbortSignal,
-  mysql: LazyMysql,
+  databases: LazyDatabases,
 ): Promise<Counts> {
   // A runner that is itself under node --test must not make its own tests report to that one.
   const env: NodeJS.ProcessEnv = { ...process.env, ...testZone };
   delete env.NODE_TEST_CONTEXT;
   const context: StageContext = { root, env, deadlineMs, signal, output: "inherit" };
   if (stage.kind === "gate") return runGateStage(stage, context);
-  if (!stage.needsMysql || stage.files.length === 0) return runFileStage(stage, context);
+  if (!stage.needsDatabases || stage.files.length === 0) return runFileStage(stage, context);
   try {
-    const MYSQL_URL = await mysql.url();
-    return await runFileStage(stage, { ...context, env: { ...env, MYSQL_URL } });
+    return await runFileStage(stage, { ...context, env: { ...env, ...(await databases.env()) } });
   } catch (error) {
-    console.log(`${stage.name}: no MySQL to test with: ${(error as Error).message}`);
+    console.log(`${stage.name}: no databases to test with: ${(error as Error).message}`);
     return { passed: 0, failed: 1, skipped: 0 };
   }
 }
 
-type LazyMysql = { url(): Promise<string> } & AsyncDisposable;
+type LazyDatabases = { env(): Promise<NodeJS.ProcessEnv> } & AsyncDisposable;
+type Started = { stop(): Promise<void> };
 
-/** One server for all stages, started when the first asks; its data is thrown away with it. */
-function lazyMysql(): LazyMysql {
-  let started: Promise<{ url: string; stop(): Promise<void> }> | undefined;
-  const dir = mkdtempSync(join(tmpdir(), "test-mysql-"));
-  const start = async () =>
-    startMysql({
-      dir,
-      port: await freePort(),
-      env: { ...process.env, ...testZone },
-      perf: true,
-      onProgress: (line) => console.log(line),
+/** One server of each kind for all stages, started side by side when the first asks; their data is thrown away with them. */
+function lazyDatabases(): LazyDatabases {
+  let env: Promise<NodeJS.ProcessEnv> | undefined;
+  const started: Started[] = [];
+  const dir = mkdtempSync(join(tmpdir(), "test-databases-"));
+  const onProgress = (line: string) => console.log(line);
+  const mysql = async () => {
+    const own = { dir: join(dir, "mysql"), port: await freePort(), perf: true };
+    const server = await startMysql({ ...own, env: { ...process.env, ...testZone }, onProgress });
+    started.push(server);
+    return server.url;
+  };
+  const cassandra = async () => {
+    const own = { dir: join(dir, "cassandra"), port: await freePort() };
+    const server = await startCassandra({ ...own, onProgress });
+    started.push(server);
+    return server.contactPoints;
+  };
+  const start = async () => {
+    const both = await Promise.allSettled([mysql(), cassandra()]);
+    const [MYSQL_URL, CASSANDRA_CONTACT_POINTS] = both.map((each) => {
+      if (each.status === "rejected") throw each.reason;
+      return each.value;
     });
+    return { MYSQL_URL, CASSANDRA_CONTACT_POINTS };
+  };
   return {
-    url: async () => {
-      started ??= start();
-      return (await started).url;
+    env: () => {
+      env ??= start();
+      return env;
     },
     [Symbol.asyncDispose]: async () => {
-      await started?.then(
-        (server) => server.stop(),
-        () => {},
-      );
+      await env?.catch(() => {});
+      await Promise.allSettled(started.map((server) => server.stop()));
       rmSync(dir, { recursive: true, force: true });
     },
   };

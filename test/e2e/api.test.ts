@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { createConnection } from "mysql2/promise";
 import { controlDatabase } from "#adapters/mysql/database-names.ts";
 import { type ApiAnswer, type ApiClient, openClient } from "#test/support/api-client.ts";
+import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startProcess } from "#test/support/worker-process.ts";
 import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
@@ -23,6 +24,7 @@ const acmeKey = `acme-${run}`;
 const otherKey = `other-${run}`;
 const readerKey = `reader-${run}`;
 
+const history = await makeTestKeyspace();
 let databases: TestDatabases;
 let proxy: TcpProxy;
 let gateway: OwnProcess;
@@ -40,6 +42,7 @@ before(async () => {
   gateway = startProcess("local/gateway.ts", {
     MYSQL_URL: target.href,
     DATABASE_PREFIX: databases.databasePrefix,
+    ...history.env,
     API_PORT: "0",
     LOG_LEVEL: "silent",
   });
@@ -322,16 +325,18 @@ test("configuration that cannot be run with is refused at start, in one line", a
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const port = String((taken.address() as AddressInfo).port);
-  const MYSQL_URL = databases.mysqlUrl;
+  const given = { MYSQL_URL: databases.mysqlUrl, ...history.env };
   for (const [env, expected, code = 2] of [
     [{}, /MYSQL_URL is not set/],
     [{ MYSQL_URL: "http://x" }, /MYSQL_URL must be/],
-    [{ MYSQL_URL, DATABASE_PREFIX: "x`y" }, /DATABASE_PREFIX/],
-    [{ MYSQL_URL, API_PORT: "http" }, /API_PORT must be a whole number/],
-    [{ MYSQL_URL, API_PROT: "1" }, /API_PROT is not known/],
-    [{ MYSQL_URL, ARCHIVE_AFTER: "1" }, /ARCHIVE_AFTER is not known/],
-    [{ MYSQL_URL, LOG_LEVEL: "loud" }, /LOG_LEVEL must be one of/],
-    [{ MYSQL_URL, API_PORT: port }, /port is taken/, 1],
+    [{ ...given, CASSANDRA_CONTACT_POINTS: "" }, /CASSANDRA_CONTACT_POINTS is not set/],
+    [{ ...given, CASSANDRA_CONTACT_POINTS: "a b" }, /CASSANDRA_CONTACT_POINTS has to look like/],
+    [{ ...given, DATABASE_PREFIX: "x`y" }, /DATABASE_PREFIX/],
+    [{ ...given, API_PORT: "http" }, /API_PORT must be a whole number/],
+    [{ ...given, API_PROT: "1" }, /API_PROT is not known/],
+    [{ ...given, ARCHIVE_AFTER: "1" }, /ARCHIVE_AFTER is not known/],
+    [{ ...given, LOG_LEVEL: "loud" }, /LOG_LEVEL must be one of/],
+    [{ ...given, API_PORT: port }, /port is taken/, 1],
   ] as const) {
     await using refused = startProcess("local/gateway.ts", env);
     const end = await refused.ended(UP_MS);

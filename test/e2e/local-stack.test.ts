@@ -19,7 +19,7 @@ type Status = {
   api: string;
   key: string;
   mysql: string;
-  cassandra: null;
+  cassandra: string;
   processes: { name: string; pid: number }[];
 };
 type Ended = { code: number; stdout: string; stderr: string };
@@ -31,11 +31,12 @@ describe("the stack on one machine", () => {
 
   before(async () => {
     localDir = mkdtempSync(join(tmpdir(), "local-stack-"));
-    ports = [await pickPort(0), await pickPort(0)];
-    // The tests' MYSQL_URL is another server: this one is to start its own.
-    const { MYSQL_URL: _, ...inherited } = process.env;
-    const [API_PORT, MYSQL_PORT] = ports.map(String);
-    env = { ...inherited, LOCAL_DIR: localDir, API_PORT, MYSQL_PORT, MYSQL_POOL: "64M" };
+    ports = [await pickPort(0), await pickPort(0), await pickPort(0)];
+    // The tests' databases are others: this one is to start its own.
+    const { MYSQL_URL: _, CASSANDRA_CONTACT_POINTS: __, ...inherited } = process.env;
+    const [API_PORT, MYSQL_PORT, CASSANDRA_PORT] = ports.map(String);
+    const own = { LOCAL_DIR: localDir, API_PORT, MYSQL_PORT, CASSANDRA_PORT, MYSQL_POOL: "64M" };
+    env = { ...inherited, ...own };
     // A run that is cut short must not leave a stack behind: it lives in process groups of its own.
     process.once("SIGTERM", () => {
       const stopped = { cwd: REPOSITORY, env, detached: true, stdio: "ignore" } as const;
@@ -120,9 +121,10 @@ describe("the stack on one machine", () => {
     assert.equal(status.api, `http://127.0.0.1:${env.API_PORT}`);
     assert.equal(status.key, "local-dev-key");
     assert.equal(status.mysql, `mysql://root@127.0.0.1:${env.MYSQL_PORT}`);
-    assert.equal(status.cassandra, null);
+    assert.equal(status.cassandra, `127.0.0.1:${env.CASSANDRA_PORT}`);
     const names = status.processes.map(({ name }) => name);
-    assert.deepEqual(names, ["supervisor", "gateway", "scheduler", "executor", "echo", "mysql"]);
+    const workers = ["gateway", "scheduler", "executor", "reconciler", "archiver"];
+    assert.deepEqual(names, ["supervisor", ...workers, "echo", "mysql", "cassandra"]);
 
     const again = await run("start", ["--detach"]);
     assert.equal(again.code, 1);

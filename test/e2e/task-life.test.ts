@@ -5,6 +5,7 @@ import { after, before, describe, it } from "node:test";
 import { createConnection } from "mysql2/promise";
 import { controlDatabase } from "#adapters/mysql/database-names.ts";
 import { type ApiClient, openClient } from "#test/support/api-client.ts";
+import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { type OwnProcess, startProcess, startWorker } from "#test/support/worker-process.ts";
 import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
@@ -14,6 +15,7 @@ const CALLED_MS = 20_000;
 /** No call starts later than this after the answer to a pause or a delete. */
 const REVOKED_MS = 3_000;
 
+const history = await makeTestKeyspace();
 let databases: TestDatabases;
 let sink: Sink;
 let processes: OwnProcess[];
@@ -24,7 +26,11 @@ before(async () => {
   sink = await openSink();
   const key = `key-${randomBytes(8).toString("hex")}`;
   await addKey(key);
-  const env = { MYSQL_URL: databases.mysqlUrl, DATABASE_PREFIX: databases.databasePrefix };
+  const env = {
+    MYSQL_URL: databases.mysqlUrl,
+    DATABASE_PREFIX: databases.databasePrefix,
+    ...history.env,
+  };
   const gateway = startProcess("local/gateway.ts", { ...env, API_PORT: "0", LOG_LEVEL: "silent" });
   processes = [
     gateway,

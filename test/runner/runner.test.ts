@@ -50,7 +50,14 @@ function fileStage(folder: string, sources: readonly string[]): FileStage {
     return path;
   });
   const deadlines = { fileDeadlineMs: 60_000, deadlineMs: 60_000 };
-  return { kind: "files", name: folder, files, concurrency: 2, needsMysql: false, ...deadlines };
+  return {
+    kind: "files",
+    name: folder,
+    files,
+    concurrency: 2,
+    needsDatabases: false,
+    ...deadlines,
+  };
 }
 
 function gateStage(exitCode: number): GateStage {

@@ -17,8 +17,8 @@ export type FileStage = {
   readonly files: readonly string[];
   /** Files that run at the same time. */
   readonly concurrency: number;
-  /** Whether its tests are given a real MySQL in MYSQL_URL. */
-  readonly needsMysql: boolean;
+  /** Whether its tests are given a real MySQL in MYSQL_URL and a real Cassandra in CASSANDRA_CONTACT_POINTS. */
+  readonly needsDatabases: boolean;
   /** For one file; names the one that hangs before the stage's deadline ends them all. */
   readonly fileDeadlineMs: number;
   readonly deadlineMs: number;
@@ -31,7 +31,7 @@ const MINUTE_MS = 60_000;
 /** Everything together; each stage has less. */
 export const runDeadlineMs = 19 * MINUTE_MS;
 
-const mysqlRooms = ["contract", "integration", "e2e"];
+const databaseRooms = ["contract", "integration", "e2e"];
 const outside = /(^|\/)(node_modules|cdk\.out|\.local|\.tmp)\//;
 
 /** All stages, with the test files that are below `root` now. Every `*.test.ts` belongs to exactly one. */
@@ -46,19 +46,19 @@ export function listStages(root: string): readonly Stage[] {
     {
       kind: "files",
       name: "unit",
-      files: files.filter((path) => !mysqlRooms.includes(room(path))),
+      files: files.filter((path) => !databaseRooms.includes(room(path))),
       concurrency: 2,
-      needsMysql: false,
+      needsDatabases: false,
       fileDeadlineMs: 3 * MINUTE_MS,
       deadlineMs: 8 * MINUTE_MS,
     },
-    ...mysqlRooms.map(
+    ...databaseRooms.map(
       (name): FileStage => ({
         kind: "files",
         name,
         files: files.filter((path) => room(path) === name),
         concurrency: 1,
-        needsMysql: true,
+        needsDatabases: true,
         fileDeadlineMs: 5 * MINUTE_MS,
         deadlineMs: 7 * MINUTE_MS,
       }),
