@@ -8,9 +8,13 @@ import { applyEvent } from "#core/domain/job-state.ts";
 import type {
   Adopted,
   ArchivedKey,
+  CancelOutcome,
   ClaimedJob,
   ClaimRequest,
   ClaimResult,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterPlace,
   HeldKey,
   JobResult,
   JobStore,
@@ -18,12 +22,14 @@ import type {
   PollRequest,
   Recorded,
   Rescued,
+  RetryOutcome,
   Revocation,
   RunningKey,
   TaskJobsFilter,
   UnknownClaim,
 } from "#core/ports/job-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
+import { cancelJob, listDeadLetters, retry } from "./memory-dead-letters.ts";
 import { listHeldBy, listPastBackstop, rescueJobs } from "./memory-rescue.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
@@ -152,6 +158,33 @@ export class MemoryJobStore implements JobStore {
   listRevocations(withinMs: number): Promise<Revocation[]> {
     return this.#tables.transact("listRevocations", (nowMs) =>
       this.#revocationsSince(nowMs - withinMs),
+    );
+  }
+
+  listDeadLetters(
+    tenantId: TenantId,
+    filter: DeadLetterFilter,
+    before: DeadLetterPlace | null,
+    limit: number,
+  ): Promise<DeadLetter[]> {
+    return this.#tables.transact("listDeadLetters", () =>
+      listDeadLetters(this.#tables, tenantId, filter, before, limit),
+    );
+  }
+
+  retryDead(
+    tenantId: TenantId,
+    jobs: readonly { readonly id: JobId; readonly delayMs: number }[],
+  ): Promise<Map<JobId, RetryOutcome>> {
+    return this.#tables.transact("retryDead", (nowMs) => {
+      const retries = jobs.map((job) => ({ job, made: retry(this.#tables, tenantId, job, nowMs) }));
+      return new Map(retries.reverse().map(({ job, made }) => [job.id, made]));
+    });
+  }
+
+  cancel(tenantId: TenantId, jobId: JobId, retention: Retention): Promise<CancelOutcome> {
+    return this.#tables.transact("cancel", (nowMs) =>
+      cancelJob(this.#tables, tenantId, jobId, { nowMs, retention }),
     );
   }
 

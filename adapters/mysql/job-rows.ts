@@ -15,6 +15,11 @@ import type { Row } from "./pool.ts";
 export const JOB_COLUMNS =
   "id, task_id, tenant_id, task_version, `trigger`, status, priority, queue, scheduled_at, run_at, due_at, claim_no, attempt, lost, max_attempts, timeout_ms, worker_id, cancel_reason, attempts, payload, finished_at, reason, retry_of, covers";
 
+/** The same, of statements that join `jobs`. */
+export const JOINED_JOB_COLUMNS = JOB_COLUMNS.split(", ")
+  .map((column) => `jobs.${column}`)
+  .join(", ");
+
 export function readJob(row: Row): Job {
   return {
     id: readJobId(row[0]),

@@ -1,7 +1,15 @@
 /** Jobs of one shard. */
 import { assert } from "#core/domain/assert.ts";
-import type { JobStore, Poll, PollRequest, Revocation, RunningKey } from "#core/ports/job-store.ts";
+import type {
+  DeadLetter,
+  JobStore,
+  Poll,
+  PollRequest,
+  Revocation,
+  RunningKey,
+} from "#core/ports/job-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./archive-jobs.ts";
+import { cancelJob } from "./cancel-job.ts";
 import { readInstant, readJobId, readTaskId } from "./cells.ts";
 import { adoptClaim, claimDue } from "./claim-due.ts";
 import { POLL_MS } from "./deadlines.ts";
@@ -9,7 +17,9 @@ import { readJob } from "./job-rows.ts";
 import type { Row } from "./pool.ts";
 import { recordJobResults } from "./record-job-results.ts";
 import { rescueJobs } from "./rescue-jobs.ts";
+import { retryDead } from "./retry-dead.ts";
 import { giveBackJobsSql } from "./statements/give-back-jobs.ts";
+import { listDeadLettersSql } from "./statements/list-dead-letters.ts";
 import { listHeldSql, listPastBackstopSql } from "./statements/list-running.ts";
 import { pollSql } from "./statements/poll.ts";
 import { listRevocationsSql } from "./statements/revocations.ts";
@@ -46,6 +56,12 @@ export function jobStore(database: Database): JobStore {
     async listRevocations(withinMs) {
       return (await database.select(listRevocationsSql(withinMs), POLL_MS)).map(readRevocation);
     },
+    async listDeadLetters(tenantId, filter, before, limit) {
+      const rows = await database.select(listDeadLettersSql(tenantId, filter, before, limit));
+      return rows.map(readDeadLetter);
+    },
+    retryDead: (tenantId, jobs) => retryDead(database, tenantId, jobs),
+    cancel: (tenantId, jobId, retention) => cancelJob(database, tenantId, jobId, retention),
     async find(tenantId, jobId) {
       const [row] = await database.select(selectJobSql(tenantId, jobId));
       return row === undefined ? null : readJob(row);
@@ -71,6 +87,10 @@ function readPoll(row: Row, request: PollRequest): Poll {
     liveWorkers: liveWorkers as number,
     rank: rank as number,
   };
+}
+
+function readDeadLetter([diedAt, ...job]: Row): DeadLetter {
+  return { diedAtMs: readInstant(diedAt), job: readJob(job) };
 }
 
 function readRunningKey([id, claimNo]: Row): RunningKey {

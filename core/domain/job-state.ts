@@ -36,7 +36,8 @@ export type JobEvent =
   | { readonly kind: "cancel"; readonly reason: string }
   | { readonly kind: "resume"; readonly taskVersion: number }
   | { readonly kind: "remove-planned" }
-  | { readonly kind: "retry"; readonly moreAttempts: number }
+  /** `delayMs` (0 when left out) spaces the jobs of a large retry. */
+  | { readonly kind: "retry"; readonly moreAttempts: number; readonly delayMs?: number }
   | { readonly kind: "release-limit" }
   /** What the archiver read and copied; any change since keeps the row. */
   | {
@@ -96,7 +97,7 @@ export function applyEvent(job: Job, event: JobEvent, context: Context): Transit
     case "remove-planned":
       return isPlanned(job) && job.scheduledAtMs > context.nowMs + FROZEN_MS ? REMOVED : REFUSED;
     case "retry":
-      return retry(job, event.moreAttempts, context);
+      return retry(job, event, context);
     case "release-limit":
       return job.status === "waiting" ? moved({ ...job, status: "pending" }) : REFUSED;
     case "archive":
@@ -247,13 +248,17 @@ function resume(job: Job, taskVersion: number, context: Context): Transition {
   return moved(eligible(revived, context));
 }
 
-function retry(job: Job, moreAttempts: number, context: Context): Transition {
+function retry(
+  job: Job,
+  { moreAttempts, delayMs = 0 }: Extract<JobEvent, { kind: "retry" }>,
+  context: Context,
+): Transition {
   if (job.status !== "dead") return REFUSED;
   const revived: Job = {
     ...job,
     lost: 0,
     maxAttempts: job.attempt + moreAttempts,
-    runAtMs: context.nowMs,
+    runAtMs: context.nowMs + delayMs,
     workerId: null,
     reason: null,
     cancelReason: null,

@@ -105,6 +105,7 @@ export const PASS_GAP_MS_MAX = 15_000;
 export const RESCUE_PASS_MS_MAX = 5_000;
 export const EXPIRED_WORKERS_MAX = 1_000;
 export const FENCED_WORKERS_MAX = 1_000;
+export const RETRY_GROUP_MAX = 1_000;
 export const PAST_BACKSTOP_MAX = 5_000;
 export const PRUNE_MAX = 1_000;
 

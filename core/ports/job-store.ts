@@ -133,6 +133,34 @@ export interface ArchivedKey {
   readonly dueAtMs: number;
 }
 
+export interface DeadLetterFilter {
+  readonly taskId: TaskId | null;
+  /** On `diedAt`: inclusive, exclusive. */
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+}
+
+/** A dead job. `diedAtMs` is what the list is sorted by: just before or at its `finishedAtMs`. */
+export interface DeadLetter {
+  readonly diedAtMs: number;
+  readonly job: Job;
+}
+
+/** A place in the list of dead letters, newest first. */
+export interface DeadLetterPlace {
+  readonly diedAtMs: number;
+  readonly jobId: JobId;
+}
+
+/** What a retry made of a job: in line again; not dead (any more); not there, or another tenant's; its task is gone. */
+export type RetryOutcome = "moved" | "not-dead" | "not-found" | "task-gone";
+
+export type CancelOutcome =
+  /** Cancelled at once; or marked, because it runs: it ends cancelled unless its call succeeds. */
+  | { readonly kind: "cancelled" | "marked"; readonly job: Job }
+  | { readonly kind: "finished" }
+  | { readonly kind: "not-found" };
+
 export interface Revocation {
   readonly atMs: number;
   readonly taskId: TaskId;
@@ -207,4 +235,24 @@ export interface JobStore {
     before: JobId | null,
     limit: number,
   ): Promise<Job[]>;
+
+  /** Dead jobs of the tenant, the last that died first, below `before`, at most `limit`. */
+  listDeadLetters(
+    tenantId: TenantId,
+    filter: DeadLetterFilter,
+    before: DeadLetterPlace | null,
+    limit: number,
+  ): Promise<DeadLetter[]>;
+
+  /**
+   * Event 18 for up to RETRY_GROUP_MAX jobs, each due `delayMs` after the database's now: their tasks are read FOR SHARE, and
+   * each may make as many attempts more as its task says now. A repeat finds them not dead.
+   */
+  retryDead(
+    tenantId: TenantId,
+    jobs: readonly { readonly id: JobId; readonly delayMs: number }[],
+  ): Promise<Map<JobId, RetryOutcome>>;
+
+  /** Events 12 and 13 for one job, REASON_CANCELLED; a running one also gets a revocation. */
+  cancel(tenantId: TenantId, jobId: JobId, retention: Retention): Promise<CancelOutcome>;
 }

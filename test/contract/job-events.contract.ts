@@ -11,7 +11,7 @@ import { REASON_CANCELLED, REASON_DELETED, REASON_PAUSED } from "#core/domain/jo
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
 import type { Task } from "#core/domain/task.ts";
-import type { HeldKey, JobResult, RunningKey } from "#core/ports/job-store.ts";
+import type { HeldKey, JobResult, RetryOutcome, RunningKey } from "#core/ports/job-store.ts";
 import type { JobsEffect } from "#core/ports/task-store.ts";
 import { assertStep } from "./assert-step.ts";
 import {
@@ -44,7 +44,8 @@ type Step =
   | { readonly kind: "report"; readonly told: readonly (readonly [number, Told, Belief])[] }
   | { readonly kind: "effect"; readonly effect: JobsEffect }
   | { readonly kind: "rescue"; readonly at: readonly number[] }
-  | { readonly kind: "retry"; readonly at: readonly number[] };
+  | { readonly kind: "retry"; readonly at: readonly number[] }
+  | { readonly kind: "cancel"; readonly at: number };
 
 const index = fc.nat({ max: JOBS - 1 });
 const told = fc.constantFrom<Told>(
@@ -98,6 +99,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       at: fc.uniqueArray(index, { minLength: 1, maxLength: 4 }),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("cancel" as const), at: index }) },
 );
 
 export function jobEventsContract(open: OpenStore): void {
@@ -184,6 +186,8 @@ class Model {
         return this.#rescue(one.at, nowMs);
       case "retry":
         return this.#retry(one.at, nowMs);
+      case "cancel":
+        return this.#cancel(one.at, nowMs);
     }
   }
 
@@ -256,19 +260,41 @@ class Model {
     return events;
   }
 
-  /** An event that no verb carries yet: the state machine makes the row, and the store is given it. */
   async #retry(at: readonly number[], nowMs: number): Promise<Map<JobId, JobEvent>> {
     const context = { nowMs, retention: RETENTION, limited: false };
     const events = new Map<JobId, JobEvent>();
+    const expected = new Map<JobId, RetryOutcome>();
     for (const i of at) {
-      const job = this.#jobs.get(this.#ids[i] as JobId);
-      if (job === undefined) continue;
-      const event: JobEvent = { kind: "retry", moreAttempts: 2 };
-      const after = applyEvent(job, event, context);
-      if (after.kind === "moved") await this.#store.putJob(after.job);
-      events.set(job.id, event);
+      const id = this.#ids[i] as JobId;
+      const job = this.#jobs.get(id);
+      const event: JobEvent = { kind: "retry", moreAttempts: 2, delayMs: 100 * i };
+      if (job === undefined) expected.set(id, "not-found");
+      else {
+        const { kind } = applyEvent(job, event, context);
+        expected.set(id, kind === "moved" ? "moved" : "not-dead");
+        events.set(id, event);
+      }
     }
+    const group = at.map((i) => ({ id: this.#ids[i] as JobId, delayMs: 100 * i }));
+    const outcomes = await this.#store.shard.jobs.retryDead(this.#task.tenantId, group);
+    assert.deepEqual(outcomes, expected);
     return events;
+  }
+
+  async #cancel(at: number, nowMs: number): Promise<Map<JobId, JobEvent>> {
+    const id = this.#ids[at] as JobId;
+    const job = this.#jobs.get(id);
+    const event: JobEvent = { kind: "cancel", reason: REASON_CANCELLED };
+    const outcome = await this.#store.shard.jobs.cancel(this.#task.tenantId, id, RETENTION);
+    if (job === undefined) {
+      assert.equal(outcome.kind, "not-found");
+      return new Map();
+    }
+    const after = applyEvent(job, event, { nowMs, retention: RETENTION, limited: false });
+    const marked = after.kind === "moved" && after.job.status === "running";
+    const done = marked ? "marked" : "cancelled";
+    assert.equal(outcome.kind, after.kind === "moved" ? done : "finished");
+    return new Map([[id, event]]);
   }
 }
 

@@ -22,9 +22,11 @@ import {
   rescuedRow,
   writeEdit,
 } from "./builders.ts";
+import { cancelContract } from "./cancel.contract.ts";
 import { claimContract } from "./claim.contract.ts";
 import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
+import { deadLettersContract } from "./dead-letters.contract.ts";
 import { jobEventsContract } from "./job-events.contract.ts";
 import { jobListsContract } from "./job-lists.contract.ts";
 import { rescueContract } from "./rescue.contract.ts";
@@ -39,6 +41,8 @@ export function jobStoreContract(name: string, open: OpenStore): void {
     givesBack(open);
     rescueContract(open);
     archiveContract(open);
+    deadLettersContract(open);
+    cancelContract(open);
     finds(open);
     jobListsContract(open);
     jobEventsContract(open);

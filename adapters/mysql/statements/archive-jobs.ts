@@ -8,7 +8,7 @@ import { readJobId } from "#core/domain/ids.ts";
 import type { JobStatus } from "#core/domain/job.ts";
 import { QUEUES } from "#core/domain/queue.ts";
 import type { ArchivedKey } from "#core/ports/job-store.ts";
-import { JOB_COLUMNS } from "../job-rows.ts";
+import { JOINED_JOB_COLUMNS } from "../job-rows.ts";
 import { instant, integer, taskId, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
@@ -67,8 +67,7 @@ const ARCHIVABLE =
  * Index: primary key, driven by the group. Locks: none. Isolation: READ COMMITTED. Result: jobs in key order.
  */
 export function selectArchivableSql(keys: readonly Pick<ArchivedKey, "id">[]): string {
-  const columns = JOB_COLUMNS.split(", ").map((column) => `jobs.${column}`);
-  return `SELECT ${columns.join(", ")} FROM (VALUES ${groupRows(keys, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} WHERE ${ARCHIVABLE}`;
+  return `SELECT ${JOINED_JOB_COLUMNS} FROM (VALUES ${groupRows(keys, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} WHERE ${ARCHIVABLE}`;
 }
 
 /**

@@ -1,0 +1,74 @@
+/** What the API does to single jobs in memory. */
+import type { JobId, TenantId } from "#core/domain/ids.ts";
+import type { Job, Retention } from "#core/domain/job.ts";
+import { REASON_CANCELLED } from "#core/domain/job.ts";
+import type {
+  CancelOutcome,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterPlace,
+  RetryOutcome,
+} from "#core/ports/job-store.ts";
+import type { MemoryTables } from "./memory-tables.ts";
+
+/** A retry ends no job. */
+const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
+
+export function listDeadLetters(
+  tables: MemoryTables,
+  tenantId: TenantId,
+  { taskId, fromMs, toMs }: DeadLetterFilter,
+  before: DeadLetterPlace | null,
+  limit: number,
+): DeadLetter[] {
+  return [...tables.jobs.values()]
+    .filter((job) => job.tenantId === tenantId && job.status === "dead")
+    .filter((job) => taskId === null || job.taskId === taskId)
+    .map((job) => ({ diedAtMs: job.finishedAtMs ?? job.runAtMs, job }))
+    .filter(({ diedAtMs }) => fromMs === null || diedAtMs >= fromMs)
+    .filter(({ diedAtMs }) => toMs === null || diedAtMs < toMs)
+    .filter((letter) => before === null || isBefore(letter, before))
+    .sort((a, b) => b.diedAtMs - a.diedAtMs || (a.job.id < b.job.id ? 1 : -1))
+    .slice(0, limit);
+}
+
+function isBefore({ diedAtMs, job }: DeadLetter, place: DeadLetterPlace): boolean {
+  return diedAtMs < place.diedAtMs || (diedAtMs === place.diedAtMs && job.id < place.jobId);
+}
+
+export function retry(
+  tables: MemoryTables,
+  tenantId: TenantId,
+  { id, delayMs }: { readonly id: JobId; readonly delayMs: number },
+  nowMs: number,
+): RetryOutcome {
+  const job = ofTenant(tables, tenantId, id);
+  if (job === null) return "not-found";
+  if (job.status !== "dead") return "not-dead";
+  const task = tables.tasks.get(job.taskId);
+  if (task === undefined || task.status === "deleted") return "task-gone";
+  const event = { kind: "retry", moreAttempts: task.maxAttempts, delayMs } as const;
+  tables.applyToJob(id, event, { nowMs, retention: NO_RETENTION });
+  tables.ranAtMs.set(task.id, nowMs);
+  return "moved";
+}
+
+export function cancelJob(
+  tables: MemoryTables,
+  tenantId: TenantId,
+  id: JobId,
+  at: { readonly nowMs: number; readonly retention: Retention },
+): CancelOutcome {
+  if (ofTenant(tables, tenantId, id) === null) return { kind: "not-found" };
+  const after = tables.applyToJob(id, { kind: "cancel", reason: REASON_CANCELLED }, at);
+  if (after.kind !== "moved") return { kind: "finished" };
+  const { job } = after;
+  if (job.status === "cancelled") return { kind: "cancelled", job };
+  tables.revocations.push({ atMs: at.nowMs, taskId: job.taskId, jobId: id });
+  return { kind: "marked", job };
+}
+
+function ofTenant(tables: MemoryTables, tenantId: TenantId, id: JobId): Job | null {
+  const job = tables.jobs.get(id);
+  return job?.tenantId === tenantId ? job : null;
+}

@@ -1,0 +1,32 @@
+import type { TenantId } from "#core/domain/ids.ts";
+import type { DeadLetterFilter, DeadLetterPlace } from "#core/ports/job-store.ts";
+import { JOINED_JOB_COLUMNS } from "../job-rows.ts";
+import { instant, integer, jobId, taskId, text } from "../literals.ts";
+
+/**
+ * Dead jobs of a tenant, the last that died first. Letters of jobs that are not dead (any more) are passed over.
+ *
+ * Index: by_time (tenant_id, died_at, job_id) backwards, or by_task (tenant_id, task_id, died_at, job_id), then the primary key
+ *   of jobs; stops at the limit.
+ * Locks: none. Isolation: READ COMMITTED. Result: died_at, then the job, at most `limit`.
+ */
+export function listDeadLettersSql(
+  tenantId: TenantId,
+  filter: DeadLetterFilter,
+  before: DeadLetterPlace | null,
+  limit: number,
+): string {
+  const conditions = [`d.tenant_id = ${text(tenantId)}`];
+  if (filter.taskId !== null) conditions.push(`d.task_id = ${taskId(filter.taskId)}`);
+  if (filter.fromMs !== null) conditions.push(`d.died_at >= ${instant(filter.fromMs)}`);
+  if (filter.toMs !== null) conditions.push(`d.died_at < ${instant(filter.toMs)}`);
+  if (before !== null) {
+    const at = instant(before.diedAtMs);
+    conditions.push(
+      `d.died_at <= ${at}`,
+      `(d.died_at < ${at} OR d.job_id < ${jobId(before.jobId)})`,
+    );
+  }
+  const index = filter.taskId === null ? "by_time" : "by_task";
+  return `SELECT d.died_at, ${JOINED_JOB_COLUMNS} FROM dead_letters AS d FORCE INDEX (${index}) STRAIGHT_JOIN jobs FORCE INDEX (PRIMARY) ON jobs.part = d.part AND jobs.id = d.job_id WHERE ${conditions.join(" AND ")} AND jobs.tenant_id = ${text(tenantId)} AND jobs.status = 'dead' ORDER BY d.died_at DESC, d.job_id DESC LIMIT ${integer(limit)}`;
+}
