@@ -4,12 +4,11 @@
  *
  * Index of the lists: queue (status, queue, due_at), an exact range per status and queue in index order.
  */
-import { readJobId } from "#core/domain/ids.ts";
 import type { JobStatus } from "#core/domain/job.ts";
 import { QUEUES } from "#core/domain/queue.ts";
 import type { ArchivedKey } from "#core/ports/job-store.ts";
 import { JOINED_JOB_COLUMNS } from "../job-rows.ts";
-import { instant, integer, taskId, text } from "../literals.ts";
+import { instant, integer, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
 /** One range of the queue index. */
@@ -73,20 +72,18 @@ export function selectArchivableSql(keys: readonly Pick<ArchivedKey, "id">[]): s
 /**
  * Event 20, first half: which of the jobs are as they were read.
  *
- * Index: by_task, a row at a time, driven by the group in key order: an edit locks a job's entry there before its row, and the
- *   delete needs both. What others hold is passed over, so that this transaction never waits for a job and cannot be part of a
- *   deadlock; the next run finds what was left.
- * Locks: entry and row of each job returned (X).
+ * Index: primary key, driven by the group in key order.
+ * Locks: the rows returned (X). What others hold is passed over, so that this transaction never waits for a job and cannot be
+ *   part of a deadlock; the next run finds what was left.
  * Isolation: READ COMMITTED.
  * Result: ids.
  */
 export function lockArchivedSql(keys: readonly ArchivedKey[]): string {
   const rows = groupRows(
     keys,
-    (key) =>
-      `${taskId(readJobId(key.id).taskId)},'${key.status}',${integer(key.claimNo)},${instant(key.dueAtMs)}`,
+    (key) => `${text(key.status)},${integer(key.claimNo)},${instant(key.dueAtMs)}`,
   );
-  return `SELECT jobs.id FROM (VALUES ${rows}) AS r (part, id, task_id, status, claim_no, due_at) STRAIGHT_JOIN jobs FORCE INDEX (by_task) ON jobs.task_id = r.task_id AND jobs.id = r.id AND jobs.part = r.part WHERE ${ARCHIVABLE} AND jobs.status = r.status AND jobs.claim_no = r.claim_no AND jobs.due_at = r.due_at FOR UPDATE OF jobs SKIP LOCKED`;
+  return `SELECT jobs.id FROM (VALUES ${rows}) AS r (part, id, status, claim_no, due_at) ${JOBS_OF_GROUP} WHERE ${ARCHIVABLE} AND jobs.status = r.status AND jobs.claim_no = r.claim_no AND jobs.due_at = r.due_at FOR UPDATE OF jobs SKIP LOCKED`;
 }
 
 /**
