@@ -20,15 +20,17 @@ interface Live {
   readonly tenantId: TenantId;
 }
 
-/** Makes tasks that run every few seconds and works on them for `durationMs`. Returns how often each verb was done. */
+/** Makes tasks that run every few seconds and, once they do, works on them for `durationMs`. Returns how often each verb was done. */
 export async function writeAtRandom(
   deps: TaskServiceDeps,
   sinkUrl: string,
   durationMs: number,
+  running: () => Promise<void>,
 ): Promise<Record<string, number>> {
   const live: Live[] = [];
   const done: Record<string, number> = {};
   for (let i = 0; i < TASKS; i++) live.push(await create(deps, sinkUrl, i));
+  await running();
   const endMs = performance.now() + durationMs;
   let made = TASKS;
   const write = async () => {
