@@ -4,8 +4,9 @@
  * take it over when its run has died. DDL is asynchronous in Keyspaces: a statement counts when its table is there to be used.
  */
 import { randomUUID } from "node:crypto";
-import type { Client, types } from "cassandra-driver";
-import { type CassandraConnection, executeWithin, makeClient } from "#adapters/cassandra/client.ts";
+import type { types } from "cassandra-driver";
+import type { CassandraConnection } from "#adapters/cassandra/client.ts";
+import { CassandraSession } from "#adapters/cassandra/session.ts";
 import { ConfigurationInvalid, StoreUnavailable } from "#core/domain/errors.ts";
 import {
   type CassandraService,
@@ -34,7 +35,7 @@ const CLAIM_STALE_MS = 2 * STATEMENT_MS;
 const POLL_MS = 200;
 
 interface Run {
-  readonly client: Client;
+  readonly session: CassandraSession;
   readonly keyspace: string;
   readonly service: CassandraService;
   readonly owner: string;
@@ -51,9 +52,9 @@ export async function migrateCassandra(options: MigrateCassandraOptions): Promis
   if (!/^[a-z][a-z0-9_]{0,47}$/.test(keyspace)) {
     throw new ConfigurationInvalid("a keyspace has lower-case letters, digits and _ only");
   }
-  const client = makeClient(options, STATEMENT_MS);
+  const session = new CassandraSession(options, STATEMENT_MS);
   const endsAt = performance.now() + TOTAL_MS;
-  const run: Run = { client, keyspace, service, owner: randomUUID(), endsAt };
+  const run: Run = { session, keyspace, service, owner: randomUUID(), endsAt };
   try {
     if (replication !== null) {
       await define(
@@ -69,7 +70,7 @@ export async function migrateCassandra(options: MigrateCassandraOptions): Promis
       if (await applyOnce(run, migration)) onProgress(`${keyspace}: applied ${migration.name}`);
     }
   } finally {
-    await client.shutdown();
+    await session.close();
   }
 }
 
@@ -144,16 +145,11 @@ async function isUsable(run: Run, table: string): Promise<boolean> {
 }
 
 function define(run: Run, query: string): Promise<types.ResultSet> {
-  return executeWithin(run.client, {
-    query,
-    params: [],
-    prepare: false,
-    deadlineAt: deadlineOf(run),
-  });
+  return run.session.execute({ query, params: [], prepare: false, deadlineAt: deadlineOf(run) });
 }
 
 function execute(run: Run, query: string, params: unknown[]): Promise<types.ResultSet> {
-  return executeWithin(run.client, { query, params, deadlineAt: deadlineOf(run) });
+  return run.session.execute({ query, params, deadlineAt: deadlineOf(run) });
 }
 
 function deadlineOf(run: Run): number {

@@ -1,12 +1,12 @@
 /** History in Cassandra or Amazon Keyspaces, table jobs_by_task (migrations/cassandra). */
-import type { Client, types } from "cassandra-driver";
+import type { types } from "cassandra-driver";
 import { assert } from "#core/domain/assert.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import { HISTORY_WRITES_AT_ONCE } from "#core/domain/limits.ts";
 import type { HistoryPage, HistoryStore } from "#core/ports/history-store.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
-import { type CassandraConnection, executeWithin, makeClient, within } from "./client.ts";
+import { type CassandraConnection, parseContactPoints } from "./client.ts";
 import { type ReadPage, readSteps } from "./list-by-task.ts";
 import { planSteps } from "./months.ts";
 import {
@@ -17,6 +17,7 @@ import {
   statementsFor,
   stepParams,
 } from "./rows.ts";
+import { CassandraSession } from "./session.ts";
 
 export interface HistoryOptions extends CassandraConnection {
   readonly keyspace: string;
@@ -29,28 +30,27 @@ export interface HistoryOptions extends CassandraConnection {
 }
 
 const REQUEST_TIMEOUT_MS = 1_800;
-const CLOSE_TIMEOUT_MS = 2_000;
 
 /**
  * Opens the store without connecting: the first verb does, and every later one again for as long as Cassandra is away.
  * Throws ConfigurationInvalid for malformed contact points.
  */
 export function openHistory(options: HistoryOptions): HistoryStore {
-  const { requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
-  return new CassandraHistory(options, makeClient(options, requestTimeoutMs), requestTimeoutMs);
+  parseContactPoints(options.contactPoints);
+  return new CassandraHistory(options);
 }
 
 class CassandraHistory implements HistoryStore {
-  readonly #client: Client;
+  readonly #session: CassandraSession;
   readonly #statements: Statements;
   readonly #requestTimeoutMs: number;
   readonly #writesAtOnce: number;
   readonly #nowMs: () => number;
 
-  constructor(options: HistoryOptions, client: Client, requestTimeoutMs: number) {
-    this.#client = client;
+  constructor(options: HistoryOptions) {
+    this.#requestTimeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+    this.#session = new CassandraSession(options, this.#requestTimeoutMs);
     this.#statements = statementsFor(options.keyspace);
-    this.#requestTimeoutMs = requestTimeoutMs;
     this.#writesAtOnce = options.writesAtOnce ?? HISTORY_WRITES_AT_ONCE;
     this.#nowMs = options.nowMs ?? Date.now;
   }
@@ -79,7 +79,7 @@ class CassandraHistory implements HistoryStore {
 
   async #write(entry: HistoryEntry): Promise<void> {
     const params = insertParams(entry);
-    await executeWithin(this.#client, {
+    await this.#session.execute({
       query: this.#statements.insert,
       params,
       deadlineAt: this.#deadlineAt(),
@@ -87,7 +87,7 @@ class CassandraHistory implements HistoryStore {
   }
 
   async find(tenantId: TenantId, jobId: JobId): Promise<HistoryEntry | null> {
-    const result = await executeWithin(this.#client, {
+    const result = await this.#session.execute({
       query: this.#statements.find,
       params: keyParams(tenantId, jobId),
       fetchSize: 1,
@@ -107,7 +107,7 @@ class CassandraHistory implements HistoryStore {
     assert(limit > 0, "a page has room for a job");
     const deadlineAt = this.#deadlineAt();
     const readPage: ReadPage = async (step, fetchSize, pageState) => {
-      const { rows, pageState: nextPageState } = await executeWithin(this.#client, {
+      const { rows, pageState: nextPageState } = await this.#session.execute({
         query: this.#statements[step.kind],
         params: stepParams(tenantId, taskId, step),
         fetchSize,
@@ -127,9 +127,8 @@ class CassandraHistory implements HistoryStore {
     return { entries: rows.map((row) => entryOfRow(tenantId, row)), nextBefore };
   }
 
-  async close(): Promise<void> {
-    // A client that is just connecting may not hear us: its sockets then end by their own timeouts.
-    await within(this.#client.shutdown(), CLOSE_TIMEOUT_MS).catch(() => {});
+  close(): Promise<void> {
+    return this.#session.close();
   }
 
   #deadlineAt(): number {

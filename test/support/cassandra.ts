@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { executeWithin, makeClient } from "#adapters/cassandra/client.ts";
+import { CassandraSession } from "#adapters/cassandra/session.ts";
 import { type CassandraServer, startCassandra } from "#local/cassandra-server.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
 
@@ -54,17 +54,17 @@ export async function makeTestKeyspace(): Promise<TestKeyspace> {
     process.env.CASSANDRA_CONTACT_POINTS || (await ownCassandra("periodic")).contactPoints;
   const keyspace = `t_${randomBytes(6).toString("hex")}`;
   await migrateCassandra({ contactPoints, keyspace });
-  const client = makeClient({ contactPoints }, REQUEST_MS);
+  const session = new CassandraSession({ contactPoints }, REQUEST_MS);
   const run = async (query: string, params: readonly unknown[] = []) => {
     const deadlineAt = performance.now() + REQUEST_MS;
     const text = query.replaceAll("{ks}", keyspace);
     const prepare = params.length > 0;
-    const { rows } = await executeWithin(client, { query: text, params, prepare, deadlineAt });
+    const { rows } = await session.execute({ query: text, params, prepare, deadlineAt });
     return (rows ?? []).map((row) => ({ ...row }));
   };
   after(async () => {
     await run("DROP KEYSPACE {ks}");
-    await client.shutdown();
+    await session.close();
   });
   const env = { CASSANDRA_CONTACT_POINTS: contactPoints, CASSANDRA_KEYSPACE: keyspace };
   return { contactPoints, keyspace, env, run };

@@ -1,0 +1,138 @@
+/**
+ * The way to the database: every request ends by its deadline whatever the driver does, and what may pass is tried again. A driver
+ * client is used until no node can be reached through it, then left for a fresh one: clients recover by themselves too, but slowly,
+ * and not from everything.
+ */
+import type { Client, types } from "cassandra-driver";
+import { type CassandraConnection, makeClient } from "./client.ts";
+import { type CassandraFault, closedFault, deadlineFault, readFault, translate } from "./errors.ts";
+
+export interface Request {
+  /** Idempotent. */
+  readonly query: string;
+  readonly params: readonly unknown[];
+  readonly fetchSize?: number;
+  readonly pageState?: string | undefined;
+  /** False for DDL, which has nothing to prepare. */
+  readonly prepare?: boolean;
+  /** On `performance.now()`. */
+  readonly deadlineAt: number;
+}
+
+interface Link {
+  readonly client: Client;
+  readonly connected: Promise<void>;
+}
+
+/** An idle connection that was cut costs a request a retry; a database that is away is told of in less than a second. */
+const BACKOFFS_MS = [50, 150, 450];
+const CLOSE_TIMEOUT_MS = 2_000;
+
+export class CassandraSession {
+  readonly #connection: CassandraConnection;
+  readonly #timeoutMs: number;
+  #link: Link | null = null;
+  #closed = false;
+
+  /** Connects with the first request. `timeoutMs` bounds what the driver does by itself. */
+  constructor(connection: CassandraConnection, timeoutMs: number) {
+    this.#connection = connection;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Throws StoreUnavailable at the deadline at the latest, StoreRefused when Cassandra says no. */
+  async execute(request: Request): Promise<types.ResultSet> {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await this.#executeOnce(request);
+      } catch (error) {
+        const fault = readFault(error);
+        if (fault === null) throw error;
+        const backoffMs = BACKOFFS_MS[tries];
+        if (!mayPass(fault, backoffMs, request)) throw translate(fault);
+        await new Promise((wake) => setTimeout(wake, backoffMs));
+      }
+    }
+  }
+
+  /** Ends all connections; may be called again. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const link = this.#link;
+    this.#link = null;
+    // A client that is just connecting hears us only after: its sockets end by their own timeouts.
+    if (link !== null) await within(end(link), CLOSE_TIMEOUT_MS).catch(() => {});
+  }
+
+  async #executeOnce(request: Request): Promise<types.ResultSet> {
+    if (this.#closed) throw closedFault();
+    const link = this.#connect();
+    try {
+      await within(link.connected, leftMs(request));
+      const left = leftMs(request);
+      const { query, params, prepare = true, fetchSize, pageState } = request;
+      const execution = link.client.execute(query, [...params], {
+        prepare,
+        isIdempotent: true,
+        readTimeout: left,
+        ...(fetchSize === undefined ? {} : { fetchSize }),
+        ...(pageState === undefined ? {} : { pageState }),
+      });
+      return await within(execution, left);
+    } catch (error) {
+      if (readFault(error)?.kind === "unreachable") this.#leave(link);
+      throw error;
+    }
+  }
+
+  #connect(): Link {
+    if (this.#link === null) {
+      const client = makeClient(this.#connection, this.#timeoutMs);
+      const link = { client, connected: client.connect() };
+      link.connected.catch(() => this.#leave(link));
+      this.#link = link;
+    }
+    return this.#link;
+  }
+
+  #leave(link: Link): void {
+    if (this.#link !== link) return;
+    this.#link = null;
+    // Requests that still wait on it fail with a fault that may pass, and go on with the next client.
+    end(link).catch(() => {});
+  }
+}
+
+function mayPass(
+  fault: CassandraFault,
+  backoffMs: number | undefined,
+  { deadlineAt }: Request,
+): backoffMs is number {
+  if (fault.kind !== "busy" && fault.kind !== "unreachable") return false;
+  return backoffMs !== undefined && performance.now() + backoffMs < deadlineAt;
+}
+
+/** A client can only be shut down when it has connected: before, the driver would go on connecting. */
+async function end({ client, connected }: Link): Promise<void> {
+  try {
+    await connected;
+  } catch {
+    // Then it has given up what it had by itself.
+    return;
+  }
+  await client.shutdown();
+}
+
+function leftMs({ deadlineAt }: Request): number {
+  const left = Math.ceil(deadlineAt - performance.now());
+  if (left <= 0) throw deadlineFault();
+  return left;
+}
+
+/** The result of `work`, or a fault after `ms`: what `work` comes to later is nobody's concern. */
+function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => reject(deadlineFault()), ms);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
