@@ -5,6 +5,7 @@ import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job, JobStatus, Retention } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
+import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
   Adopted,
   ArchivedKey,
@@ -30,11 +31,14 @@ import type {
 } from "#core/ports/job-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
 import { cancelJob, listDeadLetters, retry } from "./memory-dead-letters.ts";
+import { oncePerKey } from "./memory-once-per-key.ts";
 import { listHeldBy, listPastBackstop, rescueJobs } from "./memory-rescue.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 /** A claim needs no retention: it ends no job. */
 const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
+
+type RetriedOne = Exclude<Awaited<ReturnType<JobStore["retryOne"]>>, Replay>;
 
 export class MemoryJobStore implements JobStore {
   readonly #tables: MemoryTables;
@@ -180,6 +184,22 @@ export class MemoryJobStore implements JobStore {
       const retries = jobs.map((job) => ({ job, made: retry(this.#tables, tenantId, job, nowMs) }));
       return new Map(retries.reverse().map(({ job, made }) => [job.id, made]));
     });
+  }
+
+  retryOne(
+    tenantId: TenantId,
+    jobId: JobId,
+    idempotency: Idempotency<Job> | null = null,
+  ): ReturnType<JobStore["retryOne"]> {
+    return this.#tables.transact("retryOne", (nowMs) =>
+      oncePerKey<Job, RetriedOne>(this.#tables, tenantId, idempotency, nowMs, () => {
+        const kind = retry(this.#tables, tenantId, { id: jobId, delayMs: 0 }, nowMs);
+        if (kind !== "moved") return { result: { kind }, made: null };
+        const job = this.#tables.jobs.get(jobId);
+        assert(job !== undefined, "a retry keeps the row");
+        return { result: { kind, job }, made: job };
+      }),
+    );
   }
 
   cancel(tenantId: TenantId, jobId: JobId, retention: Retention): Promise<CancelOutcome> {

@@ -30,5 +30,7 @@ export function pruneRows(tables: MemoryTables, limit: number, nowMs: number): n
   const removed = new Set(old.slice(0, limit));
   const kept = tables.revocations.filter((revocation) => !removed.has(revocation));
   tables.revocations.splice(0, tables.revocations.length, ...kept);
-  return removed.size;
+  const expired = [...tables.answers].filter(([, { expiresAtMs }]) => expiresAtMs <= nowMs);
+  for (const [key] of expired.slice(0, limit)) tables.answers.delete(key);
+  return removed.size + Math.min(limit, expired.length);
 }

@@ -6,6 +6,7 @@ import { applyEvent } from "#core/domain/job-state.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
 import type { Revocation } from "#core/ports/job-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
+import type { KeptAnswer } from "./memory-once-per-key.ts";
 
 /** The verbs of the three stores, as the hooks are told of them. */
 export type Verb = keyof Shard["tasks"] | keyof Shard["jobs"] | keyof Shard["workers"];
@@ -38,6 +39,8 @@ export class MemoryTables {
   readonly jobs = new Map<JobId, Job>();
   readonly workers = new Map<WorkerId, WorkerRow>();
   readonly revocations: Revocation[] = [];
+  /** By tenant, route and key. */
+  readonly answers = new Map<string, KeptAnswer>();
   /** When a task that has no further occurrence was last run by hand or retried. */
   readonly ranAtMs = new Map<TaskId, number>();
   readonly #options: MemoryOptions;

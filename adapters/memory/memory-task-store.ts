@@ -4,7 +4,9 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import { priorityRank } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
+  Creation,
   DueTasks,
   EditResult,
   LockedTask,
@@ -14,14 +16,19 @@ import type {
   TaskAdvance,
   TaskEdit,
   TaskFilter,
+  TaskQuota,
   TaskStore,
 } from "#core/ports/task-store.ts";
+import { createTasks, liveTaskNamed, NAME_TAKEN } from "./memory-create-tasks.ts";
 import { applyJobsEffect, plannedFromMs } from "./memory-jobs-effect.ts";
+import { oncePerKey } from "./memory-once-per-key.ts";
 import { pruneRows, purgeTasks } from "./memory-purge.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 /** Run numbers are random: so many that exist in a row mean that `make` does not draw a new one. */
 const RUN_DRAWS_MAX = 20;
+
+type RanNow = Exclude<Awaited<ReturnType<TaskStore["runNow"]>>, Replay>;
 
 export class MemoryTaskStore implements TaskStore {
   readonly #tables: MemoryTables;
@@ -30,16 +37,31 @@ export class MemoryTaskStore implements TaskStore {
     this.#tables = tables;
   }
 
-  create({
-    task,
-    version,
-  }: TaskWithVersion): Promise<{ kind: "created" } | { kind: "name-taken" }> {
-    return this.#tables.transact("create", () => {
-      if (this.#isNameTaken(task)) return { kind: "name-taken" };
-      assert(!this.#tables.tasks.has(task.id), "a task id is fresh");
-      this.#tables.tasks.set(task.id, task);
-      this.#tables.addVersion(version);
-      return { kind: "created" };
+  create(
+    created: TaskWithVersion,
+    idempotency: Idempotency<TaskWithVersion> | null = null,
+    quota: TaskQuota | null = null,
+  ): Promise<Creation | Replay> {
+    const { tenantId } = created.task;
+    return this.#tables.transact("create", (nowMs) =>
+      oncePerKey<TaskWithVersion, Creation>(this.#tables, tenantId, idempotency, nowMs, () => {
+        const [result = NAME_TAKEN] = createTasks(this.#tables, [created], quota);
+        return { result, made: result.kind === "created" ? created : null };
+      }),
+    );
+  }
+
+  createMany(
+    created: readonly TaskWithVersion[],
+    quota: TaskQuota | null = null,
+  ): Promise<readonly Creation[]> {
+    return this.#tables.transact("createMany", () => createTasks(this.#tables, created, quota));
+  }
+
+  findByName(tenantId: TenantId, name: string): Promise<TaskWithVersion | null> {
+    return this.#tables.transact("findByName", () => {
+      const task = liveTaskNamed(this.#tables, tenantId, name);
+      return task === undefined ? null : this.#withVersion(task);
     });
   }
 
@@ -104,18 +126,17 @@ export class MemoryTaskStore implements TaskStore {
     tenantId: TenantId,
     taskId: TaskId,
     make: (task: Task, nowMs: number) => Job,
-  ): Promise<{ kind: "made"; job: Job } | { kind: "not-found" }> {
-    return this.#tables.transact("runNow", (nowMs) => {
-      const task = this.#live(tenantId, taskId);
-      if (task === null) return { kind: "not-found" };
-      for (let draw = 0; draw < RUN_DRAWS_MAX; draw++) {
-        const job = make(task, nowMs);
-        if (this.#tables.insertJobs([job]) === 0) continue;
+    idempotency: Idempotency<Job> | null = null,
+  ): ReturnType<TaskStore["runNow"]> {
+    return this.#tables.transact("runNow", (nowMs) =>
+      oncePerKey<Job, RanNow>(this.#tables, tenantId, idempotency, nowMs, () => {
+        const task = this.#live(tenantId, taskId);
+        if (task === null) return { result: { kind: "not-found" }, made: null };
+        const job = this.#insertRun(task, make, nowMs);
         this.#tables.ranAtMs.set(taskId, nowMs);
-        return { kind: "made", job };
-      }
-      assert(false, "a manual run draws a new id");
-    });
+        return { result: { kind: "made", job }, made: job };
+      }),
+    );
   }
 
   materialize(
@@ -171,15 +192,17 @@ export class MemoryTaskStore implements TaskStore {
     return { task, version };
   }
 
+  #insertRun(task: Task, make: (task: Task, nowMs: number) => Job, nowMs: number): Job {
+    for (let draw = 0; draw < RUN_DRAWS_MAX; draw++) {
+      const job = make(task, nowMs);
+      if (this.#tables.insertJobs([job]) === 1) return job;
+    }
+    assert(false, "a manual run draws a new id");
+  }
+
   #isNameTaken({ id, tenantId, name, status }: Task): boolean {
-    if (status === "deleted") return false;
-    return [...this.#tables.tasks.values()].some(
-      (other) =>
-        other.tenantId === tenantId &&
-        other.name === name &&
-        other.id !== id &&
-        other.status !== "deleted",
-    );
+    const other = liveTaskNamed(this.#tables, tenantId, name);
+    return status !== "deleted" && other !== undefined && other.id !== id;
   }
 
   #write(task: Task, newVersion: TaskVersion | null): void {

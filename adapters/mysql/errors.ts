@@ -25,8 +25,9 @@ export class DriverFault extends Error {
   }
 }
 
+const LOCK_WAIT = 1205;
 /** Rolled back as a whole by the server, or not begun: the same transaction may be run again at once. */
-const RETRY_AT_ONCE: readonly number[] = [1213, 1205, 3572];
+const RETRY_AT_ONCE: readonly number[] = [1213, LOCK_WAIT, 3572];
 const DUPLICATE = 1062;
 /** A writer that a failover has made a reader: the connection must go, the pool finds the new writer. */
 const READ_ONLY: readonly number[] = [1290, 1792, 1836];
@@ -65,6 +66,11 @@ export function readFault(error: unknown): DriverFault | null {
 
 export function isRetryAtOnce(fault: DriverFault): boolean {
   return fault.errno !== null && RETRY_AT_ONCE.includes(fault.errno);
+}
+
+/** Whether a statement waited too long for somebody's lock. */
+export function isLockWait(fault: DriverFault): boolean {
+  return fault.errno === LOCK_WAIT;
 }
 
 /** Whether a translated error is that a unique key has the value already. */

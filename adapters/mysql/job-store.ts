@@ -17,7 +17,7 @@ import { readJob } from "./job-rows.ts";
 import type { Row } from "./pool.ts";
 import { recordJobResults } from "./record-job-results.ts";
 import { rescueJobs } from "./rescue-jobs.ts";
-import { retryDead } from "./retry-dead.ts";
+import { retryDead, retryOne } from "./retry-dead.ts";
 import { giveBackJobsSql } from "./statements/give-back-jobs.ts";
 import { listDeadLettersSql } from "./statements/list-dead-letters.ts";
 import { listHeldSql, listPastBackstopSql } from "./statements/list-running.ts";
@@ -61,6 +61,8 @@ export function jobStore(database: Database): JobStore {
       return rows.map(readDeadLetter);
     },
     retryDead: (tenantId, jobs) => retryDead(database, tenantId, jobs),
+    retryOne: (tenantId, jobId, idempotency = null) =>
+      retryOne(database, tenantId, jobId, idempotency),
     cancel: (tenantId, jobId, retention) => cancelJob(database, tenantId, jobId, retention),
     async find(tenantId, jobId) {
       const [row] = await database.select(selectJobSql(tenantId, jobId));

@@ -6,9 +6,13 @@ import {
   type TaskId,
   type TenantId,
 } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
 import { RETRY_GROUP_MAX } from "#core/domain/limits.ts";
+import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { RetryOutcome } from "#core/ports/job-store.ts";
 import { readInstant, readJobId, readTaskId } from "./cells.ts";
+import { readJob } from "./job-rows.ts";
+import { oncePerKey } from "./once-per-key.ts";
 import type { Session } from "./pool.ts";
 import { selectClockSql } from "./statements/edit-jobs.ts";
 import { noteRunsSql } from "./statements/note-runs.ts";
@@ -18,7 +22,9 @@ import {
   type Retry,
   retryJobsSql,
 } from "./statements/retry-jobs.ts";
+import { selectJobSql } from "./statements/select-jobs.ts";
 import type { Database } from "./transaction.ts";
+import { TO_BE_NOTED, underTaskLocks } from "./under-task-locks.ts";
 
 export interface ToRetry {
   readonly id: JobId;
@@ -32,34 +38,38 @@ export async function retryDead(
 ): Promise<Map<JobId, RetryOutcome>> {
   assert(jobs.length <= RETRY_GROUP_MAX, "a group of retries is bounded");
   if (jobs.length === 0) return new Map();
-  return retryLocked(
-    (work) => database.transaction(work),
-    (session, lock) => retryGroup(session, tenantId, jobs, lock),
-  );
+  return underTaskLocks(database, (session, lock) => retryGroup(session, tenantId, jobs, lock));
 }
 
-type Lock = "share" | "update";
+type Retried =
+  | { readonly kind: "moved"; readonly job: Job }
+  | { readonly kind: Exclude<RetryOutcome, "moved"> };
 
-/** That a task has to be locked exclusively: its run is to be noted, and two that share the lock could not both go on to that. */
-const TO_BE_NOTED = Symbol("to be noted");
-
-/** Runs `work` under shared locks of the tasks, or anew under exclusive ones where it asks for them. */
-async function retryLocked<T>(
-  transact: <R>(work: (session: Session) => Promise<R>) => Promise<R>,
-  work: (session: Session, lock: Lock) => Promise<T | typeof TO_BE_NOTED>,
-): Promise<T> {
-  const done = await transact((session) => work(session, "share"));
-  if (done !== TO_BE_NOTED) return done;
-  const again = await transact((session) => work(session, "update"));
-  assert(again !== TO_BE_NOTED, "an exclusive lock is enough");
-  return again;
+export function retryOne(
+  database: Database,
+  tenantId: TenantId,
+  id: JobId,
+  idempotency: Idempotency<Job> | null,
+): Promise<Retried | Replay> {
+  return underTaskLocks(database, (session, lock) =>
+    oncePerKey<Job, Retried | typeof TO_BE_NOTED>(session, tenantId, idempotency, async () => {
+      const outcomes = await retryGroup(session, tenantId, [{ id, delayMs: 0 }], lock);
+      if (outcomes === TO_BE_NOTED) return { result: TO_BE_NOTED, made: null };
+      const kind = outcomes.get(id) ?? "not-found";
+      if (kind !== "moved") return { result: { kind }, made: null };
+      const [row] = await session.select(selectJobSql(tenantId, id));
+      assert(row !== undefined, "a job that is locked is there");
+      const job = readJob(row);
+      return { result: { kind, job }, made: job };
+    }),
+  );
 }
 
 async function retryGroup(
   session: Session,
   tenantId: TenantId,
   jobs: readonly ToRetry[],
-  lock: Lock,
+  lock: "share" | "update",
 ): Promise<Map<JobId, RetryOutcome> | typeof TO_BE_NOTED> {
   const taskOf = new Map(jobs.map(({ id }) => [id, partsOfJobId(id).taskId]));
   const moreAttempts = new Map<TaskId, number>();

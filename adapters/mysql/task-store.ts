@@ -1,25 +1,31 @@
 /** Tasks of one shard. */
-import { assert } from "#core/domain/assert.ts";
-import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
-import { editTask, NAME_KEY } from "./edit-task.ts";
-import { isDuplicateOf } from "./errors.ts";
+import { createTask, createTasks } from "./create-tasks.ts";
+import { editTask } from "./edit-task.ts";
 import { materializeDue } from "./materialize-due.ts";
 import { pruneRows, purgeTasks } from "./purge-tasks.ts";
 import { runNow } from "./run-now.ts";
-import { insertTaskSql } from "./statements/insert-task.ts";
-import { insertTaskVersionSql } from "./statements/insert-task-version.ts";
 import { listTasksSql } from "./statements/list-tasks.ts";
-import { selectTaskExistsSql, selectTaskSql } from "./statements/select-task.ts";
+import {
+  selectTaskByNameSql,
+  selectTaskExistsSql,
+  selectTaskSql,
+} from "./statements/select-task.ts";
 import { selectVersionsSql } from "./statements/select-versions.ts";
 import { readTaskWithVersion, readVersion } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
 
 export function taskStore(database: Database): TaskStore {
   return {
-    create: (created) => createTask(database, created),
+    create: (created, idempotency = null, quota = null) =>
+      createTask(database, created, idempotency, quota),
+    createMany: (created, quota = null) => createTasks(database, created, quota),
     async find(tenantId, taskId) {
       const [row] = await database.select(selectTaskSql(tenantId, taskId, "none"));
+      return row === undefined ? null : readTaskWithVersion(row);
+    },
+    async findByName(tenantId, name) {
+      const [row] = await database.select(selectTaskByNameSql(tenantId, name));
       return row === undefined ? null : readTaskWithVersion(row);
     },
     async exists(tenantId, taskId) {
@@ -31,7 +37,8 @@ export function taskStore(database: Database): TaskStore {
     },
     edit: (tenantId, taskId, decide, retention) =>
       editTask(database, { tenantId, taskId }, decide, retention),
-    runNow: (tenantId, taskId, make) => runNow(database, tenantId, taskId, make),
+    runNow: (tenantId, taskId, make, idempotency = null) =>
+      runNow(database, tenantId, taskId, make, idempotency),
     materialize: (bounds, plan) => materializeDue(database, bounds, plan),
     purge: (limit, olderThanMs) => purgeTasks(database, limit, olderThanMs),
     prune: (limit) => pruneRows(database, limit),
@@ -40,21 +47,4 @@ export function taskStore(database: Database): TaskStore {
       return (await database.select(selectVersionsSql(keys))).map(readVersion);
     },
   };
-}
-
-async function createTask(
-  database: Database,
-  { task, version }: TaskWithVersion,
-): Promise<{ readonly kind: "created" } | { readonly kind: "name-taken" }> {
-  assert(version.taskId === task.id, "a task is made with a version of its own");
-  try {
-    return await database.transaction(async (session) => {
-      await session.write(insertTaskSql(task));
-      await session.write(insertTaskVersionSql(version));
-      return { kind: "created" };
-    });
-  } catch (error) {
-    if (isDuplicateOf(error, NAME_KEY)) return { kind: "name-taken" };
-    throw error;
-  }
 }

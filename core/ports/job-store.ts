@@ -7,6 +7,7 @@ import type {
   Retention,
   Trigger,
 } from "#core/domain/job.ts";
+import type { Idempotency, Replay } from "./idempotency.ts";
 
 /** What an idle poll asks, answered by one statement. */
 export interface PollRequest {
@@ -252,6 +253,17 @@ export interface JobStore {
     tenantId: TenantId,
     jobs: readonly { readonly id: JobId; readonly delayMs: number }[],
   ): Promise<Map<JobId, RetryOutcome>>;
+
+  /** The same for one job, due at once; answers the job as it is then. */
+  retryOne(
+    tenantId: TenantId,
+    jobId: JobId,
+    idempotency?: Idempotency<Job> | null,
+  ): Promise<
+    | { readonly kind: "moved"; readonly job: Job }
+    | { readonly kind: Exclude<RetryOutcome, "moved"> }
+    | Replay
+  >;
 
   /** Events 12 and 13 for one job, REASON_CANCELLED; a running one also gets a revocation. */
   cancel(tenantId: TenantId, jobId: JobId, retention: Retention): Promise<CancelOutcome>;

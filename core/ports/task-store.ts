@@ -2,6 +2,7 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import type { Priority } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskStatus, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+import type { Idempotency, Replay } from "./idempotency.ts";
 
 /** A task under its row lock, as an edit sees it. */
 export interface LockedTask extends TaskWithVersion {
@@ -89,14 +90,41 @@ export interface Materialized {
   readonly errors: number;
 }
 
+export interface TaskQuota {
+  /** Tasks of the tenant that may be active or paused; completed ones do not count. */
+  readonly tasksMax: number;
+}
+
+export type Creation =
+  | { readonly kind: "created" }
+  /** A live task of the tenant has the name. */
+  | { readonly kind: "name-taken" }
+  /** The tenant has `used` tasks of at most `limit`. */
+  | { readonly kind: "quota"; readonly limit: number; readonly used: number };
+
 export interface TaskStore {
-  /** Inserts a task with its first version, in one transaction. `name-taken` when a live task of the tenant has the name. */
+  /** Inserts a task with its first version, in one transaction. Without a quota there is no limit. */
   create(
     created: TaskWithVersion,
-  ): Promise<{ readonly kind: "created" } | { readonly kind: "name-taken" }>;
+    idempotency?: Idempotency<TaskWithVersion> | null,
+    quota?: TaskQuota | null,
+  ): Promise<Creation | Replay>;
+
+  /**
+   * Inserts up to BULK_TASKS_MAX tasks of one tenant with their first versions, in one transaction of a constant number of
+   * statements. The answers are in the order given; each task stands for itself, the first of those with one name gets it. Safe
+   * to repeat with the same ids.
+   */
+  createMany(
+    created: readonly TaskWithVersion[],
+    quota?: TaskQuota | null,
+  ): Promise<readonly Creation[]>;
 
   /** A live task of the tenant; null when there is none (also when it is another tenant's or deleted). */
   find(tenantId: TenantId, taskId: TaskId): Promise<TaskWithVersion | null>;
+
+  /** A live task of the tenant by its name; null when there is none. */
+  findByName(tenantId: TenantId, name: string): Promise<TaskWithVersion | null>;
 
   /** Whether the tenant has, or had (deleted), a task of this id: its jobs stay readable. */
   exists(tenantId: TenantId, taskId: TaskId): Promise<boolean>;
@@ -125,7 +153,10 @@ export interface TaskStore {
     tenantId: TenantId,
     taskId: TaskId,
     make: (task: Task, nowMs: number) => Job,
-  ): Promise<{ readonly kind: "made"; readonly job: Job } | { readonly kind: "not-found" }>;
+    idempotency?: Idempotency<Job> | null,
+  ): Promise<
+    { readonly kind: "made"; readonly job: Job } | { readonly kind: "not-found" } | Replay
+  >;
 
   /**
    * One transaction: locks due tasks (skipping those that others hold), lets `plan` (pure) choose, inserts the jobs in one

@@ -21,6 +21,15 @@ export function selectTaskSql(
 }
 
 /**
+ * A live task with its newest version, by its name.
+ *
+ * Index: tenant_live_name, one row; primary key of task_versions. Locks: none. Isolation: READ COMMITTED. Result: one row or none.
+ */
+export function selectTaskByNameSql(tenantId: TenantId, name: string): string {
+  return `SELECT ${TASK_WITH_VERSION_COLUMNS} FROM tasks AS t FORCE INDEX (tenant_live_name) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON ${NEWEST_VERSION} WHERE t.tenant_id = ${text(tenantId)} AND t.live_name = ${text(name)}`;
+}
+
+/**
  * Whether the tenant has or had this task.
  *
  * Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: one row or none.

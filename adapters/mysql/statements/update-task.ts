@@ -16,25 +16,32 @@ export function updateTaskSql(task: Task): string {
 }
 
 /** Every column that an edit may change; the key and the tenant it may not. */
-export function taskAssignments(task: Task): string {
+function taskAssignments(task: Task): string {
+  return taskValues(task)
+    .map(([column, literal]) => `${column} = ${literal}`)
+    .join(", ");
+}
+
+/** The same columns with what the task has in them, as literals. */
+export function taskValues(task: Task): readonly (readonly [column: string, literal: string])[] {
   return [
-    `name = ${text(task.name)}`,
-    `description = ${text(task.description)}`,
-    `tags = ${json(task.tags)}`,
-    `status = ${text(task.status)}`,
-    `schedule = ${json(task.schedule)}`,
-    `priority = ${priorityRank(task.priority)}`,
-    `catch_up = ${text(task.catchUp)}`,
-    `start_at = ${instant(task.startAtMs)}`,
-    `end_at = ${instant(task.endAtMs)}`,
-    `next_run_at = ${instant(task.nextRunAtMs)}`,
-    `made_until = ${instant(task.madeUntilMs)}`,
-    `version = ${integer(task.version)}`,
-    `request_version = ${integer(task.requestVersion)}`,
-    `timeout_ms = ${integer(task.timeoutMs)}`,
-    `max_attempts = ${integer(task.maxAttempts)}`,
-    `error = ${text(task.error)}`,
-    `created_at = ${instant(task.createdAtMs)}`,
-    `updated_at = ${instant(task.updatedAtMs)}`,
-  ].join(", ");
+    ["name", text(task.name)],
+    ["description", text(task.description)],
+    ["tags", json(task.tags)],
+    ["status", text(task.status)],
+    ["schedule", json(task.schedule)],
+    ["priority", integer(priorityRank(task.priority))],
+    ["catch_up", text(task.catchUp)],
+    ["start_at", instant(task.startAtMs)],
+    ["end_at", instant(task.endAtMs)],
+    ["next_run_at", instant(task.nextRunAtMs)],
+    ["made_until", instant(task.madeUntilMs)],
+    ["version", integer(task.version)],
+    ["request_version", integer(task.requestVersion)],
+    ["timeout_ms", integer(task.timeoutMs)],
+    ["max_attempts", integer(task.maxAttempts)],
+    ["error", text(task.error)],
+    ["created_at", instant(task.createdAtMs)],
+    ["updated_at", instant(task.updatedAtMs)],
+  ];
 }

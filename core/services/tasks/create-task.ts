@@ -1,3 +1,4 @@
+import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { makeTaskId, partitionOfTenant } from "#core/domain/ids.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
@@ -40,5 +41,7 @@ export async function createTask(
     version: { taskId: id, requestVersion: 1, request, timeoutMs, retry },
   };
   const result = await shards.forTenant(tenantId).tasks.create(created);
-  return result.kind === "created" ? { kind: "created", created } : result;
+  if (result.kind === "created") return { kind: "created", created };
+  assert(result.kind === "name-taken", "without a key and a quota there is nothing else");
+  return result;
 }

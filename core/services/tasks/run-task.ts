@@ -1,3 +1,4 @@
+import { assert } from "#core/domain/assert.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
 import type { Job, Payload } from "#core/domain/job.ts";
@@ -33,6 +34,7 @@ export async function runTask(
     makeManualJob(task, "manual", nowMs, randomRun(random.bytes(2)), payload),
   );
   if (made.kind === "not-found") return made;
+  assert(made.kind === "made", "without a key there is nothing else");
   const requestVersion = made.job.taskVersion;
   const [version = null] =
     requestVersion === found.version.requestVersion
