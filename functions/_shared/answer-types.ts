@@ -43,5 +43,9 @@ export const problemSchema = z
       )
       .optional()
       .describe("Field by field what is wrong, with 422 and 413."),
+    historyAvailable: z
+      .literal(false)
+      .optional()
+      .describe("With 503, when it is history that is away."),
   })
   .describe("RFC 9457 problem details.");

@@ -17,6 +17,7 @@ export type ApiResult = APIGatewayProxyResult;
 /** What an operation answers; `body` is JSON text where a page was written, else a value. */
 export interface ApiAnswer {
   readonly status: number;
+  /** A body is `application/json` unless they say otherwise. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: { readonly json: unknown } | { readonly text: string } | null;
 }

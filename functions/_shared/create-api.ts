@@ -76,7 +76,7 @@ function resultOf({ status, headers, body }: ApiAnswer, requestId: string): ApiR
   if (body === null) return { statusCode: status, headers: all, body: "" };
   return {
     statusCode: status,
-    headers: { ...all, "content-type": "application/json" },
+    headers: { "content-type": "application/json", ...all },
     body: "text" in body ? body.text : JSON.stringify(body.json),
   };
 }

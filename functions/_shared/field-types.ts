@@ -43,8 +43,8 @@ export const timezone = z
   .describe("Any IANA name; UTC if none is given.")
   .meta({ examples: ["Europe/Madrid"] });
 
-/** A whole number in a query string. */
-export function wholeNumber(min: number, max: number) {
+/** A whole number in a query string; `fallback` when it is not given. */
+export function wholeNumber(min: number, max: number, fallback: number) {
   return z
     .string()
     .transform((text, ctx) => {
@@ -53,14 +53,15 @@ export function wholeNumber(min: number, max: number) {
       ctx.addIssue({ code: "custom", message: `must be a whole number from ${min} to ${max}` });
       return z.NEVER;
     })
-    .meta({ type: "integer", minimum: min, maximum: max });
+    .default(fallback)
+    .meta({ type: "integer", minimum: min, maximum: max, default: fallback });
 }
 
 /** What every list takes beside its filter. */
 export const pageQuery = {
-  limit: wholeNumber(1, PAGE_LIMIT_MAX)
-    .default(PAGE_LIMIT_DEFAULT)
-    .describe("Items of one page; a page ends at 4 MB too."),
+  limit: wholeNumber(1, PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT).describe(
+    "Items of one page; a page ends at 4 MB too.",
+  ),
   cursor: z
     .string()
     .optional()

@@ -47,6 +47,27 @@ const jobFields = {
   missed: missed.nullable(),
 };
 
-export const jobAnswer = z.strictObject({ ...jobFields, request: answeredRequest.nullable() });
+/** History keeps a long body as its size and hash. */
+const jobRequest = answeredRequest.extend({
+  bodyBytes: z.int().min(0).optional(),
+  bodySha256: z
+    .string()
+    .optional()
+    .describe(
+      "Of an archived job whose body is longer than 256 bytes, which history does not keep.",
+    ),
+});
+
+export const jobAnswer = z.strictObject({
+  ...jobFields,
+  request: jobRequest
+    .nullable()
+    .describe("What is sent; null once the task's request of that time is gone."),
+});
 export const listedJob = z.strictObject({ ...jobFields, request: listedRequest.nullable() });
-export const jobPage = pageOf(listedJob);
+export const jobPage = pageOf(listedJob).extend({
+  historyAvailable: z
+    .literal(false)
+    .optional()
+    .describe("Only where history could not be asked: archived jobs are missing."),
+});

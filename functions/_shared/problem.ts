@@ -20,6 +20,10 @@ const TITLES = {
 
 export type ProblemStatus = keyof typeof TITLES;
 
+export function problemTitle(status: ProblemStatus): string {
+  return TITLES[status];
+}
+
 /** `field` is dotted, as the caller wrote it; empty for the body as a whole. */
 export interface FieldError {
   readonly field: string;

@@ -21,6 +21,20 @@ export const ROUTES = [
     scope: null,
   },
   {
+    method: "GET",
+    path: "/v1/openapi.json",
+    operation: "getOpenApi",
+    handler: "tasks-api",
+    scope: null,
+  },
+  {
+    method: "GET",
+    path: "/v1/docs",
+    operation: "getDocs",
+    handler: "tasks-api",
+    scope: null,
+  },
+  {
     method: "POST",
     path: "/v1/tasks",
     operation: "createTask",

@@ -246,7 +246,7 @@ export const listTasksQuery = z.strictObject({
 });
 
 export const upcomingQuery = z.strictObject({
-  count: wholeNumber(1, UPCOMING_COUNT_MAX).default(UPCOMING_COUNT_DEFAULT),
+  count: wholeNumber(1, UPCOMING_COUNT_MAX, UPCOMING_COUNT_DEFAULT),
 });
 
 export const previewSchema = z.strictObject({

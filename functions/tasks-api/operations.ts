@@ -43,6 +43,7 @@ import type { HealthDeps } from "./check-health.ts";
 import { checkHealth } from "./check-health.ts";
 import { editTaskOperation } from "./edit-operation.ts";
 import { etagOf, presentTask, presentTaskInList } from "./present-task.ts";
+import { serveDocs, serveOpenApi } from "./serve-docs.ts";
 
 export type TasksApiDeps = TaskServiceDeps & HealthDeps;
 
@@ -50,6 +51,8 @@ export type TasksApiDeps = TaskServiceDeps & HealthDeps;
 export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-api">, Operation> {
   return {
     getHealth: () => checkHealth(deps),
+    getOpenApi: async () => serveOpenApi(),
+    getDocs: async () => serveDocs(),
     createTask: (request) => create(deps, request),
     listTasks: (request) => list(deps, request),
     getTask: (request) => get(deps, request),

@@ -1,4 +1,5 @@
-/** Calls the API as a tenant does, and reads what comes back. */
+/** Calls the API as a tenant does, reads what comes back, and holds it against the API's documentation. */
+import { checkAnswer } from "./check-answer.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked at field by field, and a missing one fails the test.
 type Json = any;
@@ -42,11 +43,13 @@ export function openClient(url: string, key: string | null): ApiClient {
     });
     const text = await response.text();
     const isJson = /json/.test(response.headers.get("content-type") ?? "");
-    return {
+    const answer = {
       status: response.status,
       headers: response.headers,
       text,
       body: isJson && text !== "" ? JSON.parse(text) : undefined,
     };
+    checkAnswer(method, path, answer);
+    return answer;
   };
 }

@@ -1,0 +1,532 @@
+// Written by `npm run client` from the OpenAPI document: change that, not this.
+import type { Answer } from "../answer.ts";
+
+export type TaskInput = {
+  /** Unique among the tenant's tasks. A task without one is called by its id. */
+  readonly name?: string | null;
+  readonly description?: string | null;
+  readonly tags?: readonly (string)[];
+  readonly schedule: {
+    readonly type: "at";
+    /** An instant with its offset, or a local time beside `timezone`. */
+    readonly at: string;
+    /** Any IANA name; UTC if none is given. */
+    readonly timezone?: string;
+  } | {
+    readonly type: "cron";
+    /** 5 fields, or 6 with seconds first; names, ranges, steps, lists, `L`, `#`, `?`, and `@daily` and the like. */
+    readonly expression: string;
+    /** Any IANA name; UTC if none is given. */
+    readonly timezone?: string;
+  } | {
+    readonly type: "every";
+    /** A whole number. */
+    readonly seconds: number;
+    /** An instant from which the runs are counted, both ways; the epoch if none is given. */
+    readonly anchor?: string;
+  };
+  /** What is more urgent goes first; the least urgent still goes. */
+  readonly priority?: "critical" | "high" | "normal" | "low";
+  readonly request: {
+    readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+    /** http or https. Checked when it is called too: only public addresses are. */
+    readonly url: string;
+    /** Sent as they are written. Not those of the connection, nor the ones by which an endpoint knows our calls. */
+    readonly headers?: Readonly<Record<string, string>>;
+    /** Text, kept byte for byte as UTF-8, up to 256 KB. */
+    readonly body?: string | null;
+    /** Binary, up to 256 KB; instead of `body`. */
+    readonly bodyBase64?: string | null;
+  };
+  /** For a whole call, from connecting to the last byte of the answer. */
+  readonly timeoutSeconds?: number;
+  /** What happens when a call fails. */
+  readonly retry?: {
+    /** Calls altogether, the first one included. */
+    readonly maxAttempts?: number;
+    /** Between the first call and the second. */
+    readonly initialDelaySeconds?: number;
+    /** By which each further delay is longer. */
+    readonly factor?: number;
+    /** No delay is longer; a `Retry-After` of the endpoint is honoured up to it. */
+    readonly maxDelaySeconds?: number;
+    /** Share of a delay by which it varies at random, both ways. */
+    readonly jitter?: number;
+  };
+  /** Which of the runs that are missed by more than a minute are made up for. */
+  readonly catchUp?: "all" | "latest" | "none";
+  /** No run before it. */
+  readonly startAt?: string | null;
+  /** No run at it or after. */
+  readonly endAt?: string | null;
+};
+
+export type TaskPatch = {
+  /** Unique among the tenant's tasks. A task without one is called by its id. */
+  readonly name?: string | null;
+  readonly description?: string | null;
+  readonly tags?: readonly (string)[] | null;
+  readonly schedule?: {
+    readonly type: "at";
+    /** An instant with its offset, or a local time beside `timezone`. */
+    readonly at: string;
+    /** Any IANA name; UTC if none is given. */
+    readonly timezone?: string;
+  } | {
+    readonly type: "cron";
+    /** 5 fields, or 6 with seconds first; names, ranges, steps, lists, `L`, `#`, `?`, and `@daily` and the like. */
+    readonly expression: string;
+    /** Any IANA name; UTC if none is given. */
+    readonly timezone?: string;
+  } | {
+    readonly type: "every";
+    /** A whole number. */
+    readonly seconds: number;
+    /** An instant from which the runs are counted, both ways; the epoch if none is given. */
+    readonly anchor?: string;
+  };
+  /** What is more urgent goes first; the least urgent still goes. */
+  readonly priority?: "critical" | "high" | "normal" | "low" | null;
+  readonly request?: {
+    readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | null;
+    /** http or https. Checked when it is called too: only public addresses are. */
+    readonly url?: string;
+    readonly headers?: Readonly<Record<string, string | null>> | null;
+    /** Text, kept byte for byte as UTF-8, up to 256 KB. */
+    readonly body?: string | null;
+    /** Binary, up to 256 KB; instead of `body`. */
+    readonly bodyBase64?: string | null;
+  };
+  /** For a whole call, from connecting to the last byte of the answer. */
+  readonly timeoutSeconds?: number | null;
+  readonly retry?: {
+    /** Calls altogether, the first one included. */
+    readonly maxAttempts?: number | null;
+    /** Between the first call and the second. */
+    readonly initialDelaySeconds?: number | null;
+    /** By which each further delay is longer. */
+    readonly factor?: number | null;
+    /** No delay is longer; a `Retry-After` of the endpoint is honoured up to it. */
+    readonly maxDelaySeconds?: number | null;
+    /** Share of a delay by which it varies at random, both ways. */
+    readonly jitter?: number | null;
+  } | null;
+  /** Which of the runs that are missed by more than a minute are made up for. */
+  readonly catchUp?: "all" | "latest" | "none" | null;
+  /** No run before it. */
+  readonly startAt?: string | null;
+  /** No run at it or after. */
+  readonly endAt?: string | null;
+};
+
+export type RunInput = {
+  readonly request?: {
+    /** Sent as they are written. Not those of the connection, nor the ones by which an endpoint knows our calls. */
+    readonly headers?: Readonly<Record<string, string>>;
+    /** Text, kept byte for byte as UTF-8, up to 256 KB. */
+    readonly body?: string;
+    /** Binary, up to 256 KB; instead of `body`. */
+    readonly bodyBase64?: string;
+  };
+};
+
+export type PreviewInput = {
+  readonly schedule: {
+    readonly type: "at";
+    /** An instant with its offset, or a local time beside `timezone`. */
+    readonly at: string;
+    /** Any IANA name; UTC if none is given. */
+    readonly timezone?: string;
+  } | {
+    readonly type: "cron";
+    /** 5 fields, or 6 with seconds first; names, ranges, steps, lists, `L`, `#`, `?`, and `@daily` and the like. */
+    readonly expression: string;
+    /** Any IANA name; UTC if none is given. */
+    readonly timezone?: string;
+  } | {
+    readonly type: "every";
+    /** A whole number. */
+    readonly seconds: number;
+    /** An instant from which the runs are counted, both ways; the epoch if none is given. */
+    readonly anchor?: string;
+  };
+  readonly count?: number;
+  readonly after?: string | null;
+};
+
+export type Task = {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly tags: readonly (string)[];
+  /** A task is completed when its schedule has no run left. */
+  readonly status: "active" | "paused" | "completed";
+  /** In canonical form: with the zone's own name, and every default filled in. */
+  readonly schedule: {
+    readonly type: "at";
+    readonly at: string;
+    readonly timezone?: string;
+  } | {
+    readonly type: "cron";
+    readonly expression: string;
+    readonly timezone: string;
+  } | {
+    readonly type: "every";
+    readonly seconds: number;
+    readonly anchor: string;
+  };
+  readonly priority: "critical" | "high" | "normal" | "low";
+  readonly timeoutSeconds: number;
+  readonly retry: {
+    readonly maxAttempts: number;
+    readonly initialDelaySeconds: number;
+    readonly factor: number;
+    readonly maxDelaySeconds: number;
+    readonly jitter: number;
+  };
+  readonly catchUp: "all" | "latest" | "none";
+  readonly startAt: string | null;
+  readonly endAt: string | null;
+  /** The next run that is not planned yet; null when there is none, or while paused. */
+  readonly nextRunAt: string | null;
+  /** Why its schedule cannot go on. */
+  readonly error: string | null;
+  /** The ETag; grows with every change by a caller. */
+  readonly version: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly request: {
+    readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string | null;
+    /** Only where the body is binary; `body` is then null. */
+    readonly bodyBase64?: string;
+  };
+};
+
+export type ListedTask = {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly tags: readonly (string)[];
+  /** A task is completed when its schedule has no run left. */
+  readonly status: "active" | "paused" | "completed";
+  /** In canonical form: with the zone's own name, and every default filled in. */
+  readonly schedule: {
+    readonly type: "at";
+    readonly at: string;
+    readonly timezone?: string;
+  } | {
+    readonly type: "cron";
+    readonly expression: string;
+    readonly timezone: string;
+  } | {
+    readonly type: "every";
+    readonly seconds: number;
+    readonly anchor: string;
+  };
+  readonly priority: "critical" | "high" | "normal" | "low";
+  readonly timeoutSeconds: number;
+  readonly retry: {
+    readonly maxAttempts: number;
+    readonly initialDelaySeconds: number;
+    readonly factor: number;
+    readonly maxDelaySeconds: number;
+    readonly jitter: number;
+  };
+  readonly catchUp: "all" | "latest" | "none";
+  readonly startAt: string | null;
+  readonly endAt: string | null;
+  /** The next run that is not planned yet; null when there is none, or while paused. */
+  readonly nextRunAt: string | null;
+  /** Why its schedule cannot go on. */
+  readonly error: string | null;
+  /** The ETag; grows with every change by a caller. */
+  readonly version: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly request: {
+    readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly bodyBytes: number;
+  };
+};
+
+export type TaskPage = {
+  readonly items: readonly (ListedTask)[];
+  /** What to pass as `cursor` for the page after; null on the last one. */
+  readonly nextCursor: string | null;
+};
+
+export type Occurrences = {
+  readonly items: readonly ({
+    readonly at: string;
+    /** The same instant on the clocks of the schedule's zone, with their offset. */
+    readonly local: string;
+  })[];
+  /** What one should know about the schedule. */
+  readonly warnings: readonly (string)[];
+};
+
+export type Job = {
+  readonly id: string;
+  readonly taskId: string;
+  readonly trigger: "schedule" | "catch_up" | "manual" | "test";
+  readonly status: "pending" | "waiting" | "running" | "succeeded" | "dead" | "cancelled";
+  readonly priority: "critical" | "high" | "normal" | "low";
+  readonly scheduledAt: string;
+  /** When the next call may be sent, or the last one might. */
+  readonly runAt: string;
+  /** Calls so far, the one under way included. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** The newest 30, in their order. */
+  readonly attempts: readonly ({
+    /** As the endpoint got it in `X-Attempt`. */
+    readonly attempt: number;
+    readonly startedAt: string;
+    /** Sent minus `runAt` of this attempt. */
+    readonly lagMs: number;
+    readonly durationMs: number;
+    readonly statusCode: number | null;
+    /** A stable code, such as `timeout`; null when an answer came. */
+    readonly error: string | null;
+    /** The first bytes of the answer: 128 of a success, 1,024 of a failure. */
+    readonly responseBody: string | null;
+  })[];
+  readonly finishedAt: string | null;
+  /** Why it ended as it did, where that is not a success. */
+  readonly reason: string | null;
+  /** The archived job of which it is another try. */
+  readonly retryOf: string | null;
+  /** Several runs that did not happen, which this job stands for. */
+  readonly missed: {
+    readonly count: number;
+    readonly from: string;
+    readonly to: string;
+    /** Counting stopped: it may be more. */
+    readonly atLeast?: true;
+  } | null;
+  /** What is sent; null once the task's request of that time is gone. */
+  readonly request: {
+    readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string | null;
+    /** Only where the body is binary; `body` is then null. */
+    readonly bodyBase64?: string;
+    readonly bodyBytes?: number;
+    /** Of an archived job whose body is longer than 256 bytes, which history does not keep. */
+    readonly bodySha256?: string;
+  } | null;
+};
+
+export type ListedJob = {
+  readonly id: string;
+  readonly taskId: string;
+  readonly trigger: "schedule" | "catch_up" | "manual" | "test";
+  readonly status: "pending" | "waiting" | "running" | "succeeded" | "dead" | "cancelled";
+  readonly priority: "critical" | "high" | "normal" | "low";
+  readonly scheduledAt: string;
+  /** When the next call may be sent, or the last one might. */
+  readonly runAt: string;
+  /** Calls so far, the one under way included. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** The newest 30, in their order. */
+  readonly attempts: readonly ({
+    /** As the endpoint got it in `X-Attempt`. */
+    readonly attempt: number;
+    readonly startedAt: string;
+    /** Sent minus `runAt` of this attempt. */
+    readonly lagMs: number;
+    readonly durationMs: number;
+    readonly statusCode: number | null;
+    /** A stable code, such as `timeout`; null when an answer came. */
+    readonly error: string | null;
+    /** The first bytes of the answer: 128 of a success, 1,024 of a failure. */
+    readonly responseBody: string | null;
+  })[];
+  readonly finishedAt: string | null;
+  /** Why it ended as it did, where that is not a success. */
+  readonly reason: string | null;
+  /** The archived job of which it is another try. */
+  readonly retryOf: string | null;
+  /** Several runs that did not happen, which this job stands for. */
+  readonly missed: {
+    readonly count: number;
+    readonly from: string;
+    readonly to: string;
+    /** Counting stopped: it may be more. */
+    readonly atLeast?: true;
+  } | null;
+  readonly request: {
+    readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly bodyBytes: number;
+  } | null;
+};
+
+export type JobPage = {
+  readonly items: readonly (ListedJob)[];
+  /** What to pass as `cursor` for the page after; null on the last one. */
+  readonly nextCursor: string | null;
+  /** Only where history could not be asked: archived jobs are missing. */
+  readonly historyAvailable?: false;
+};
+
+/** RFC 9457 problem details. */
+export type Problem = {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  /** In words, for this request. */
+  readonly detail: string;
+  /** Field by field what is wrong, with 422 and 413. */
+  readonly errors?: readonly ({
+    /** Dotted, as in `schedule.expression`; empty for the whole. */
+    readonly field: string;
+    readonly message: string;
+  })[];
+  /** With 503, when it is history that is away. */
+  readonly historyAvailable?: false;
+};
+
+export interface CreateTaskArgs {
+  readonly body: TaskInput;
+}
+
+export interface ListTasksArgs {
+  readonly status?: "active" | "paused" | "completed";
+  readonly priority?: "critical" | "high" | "normal" | "low";
+  readonly tag?: string;
+  /** Items of one page; a page ends at 4 MB too. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before; it belongs to its list and filter. */
+  readonly cursor?: string;
+}
+
+export interface GetTaskArgs {
+  /** The task's id. */
+  readonly taskId: string;
+}
+
+export interface EditTaskArgs {
+  /** The task's id. */
+  readonly taskId: string;
+  /** The ETag of the version to change; another version is left alone, with 412. */
+  readonly ifMatch?: string;
+  readonly body: TaskPatch;
+}
+
+export interface DeleteTaskArgs {
+  /** The task's id. */
+  readonly taskId: string;
+  /** The ETag of the version to change; another version is left alone, with 412. */
+  readonly ifMatch?: string;
+}
+
+export interface PauseTaskArgs {
+  /** The task's id. */
+  readonly taskId: string;
+  readonly body?: Readonly<Record<string, never>>;
+}
+
+export interface ResumeTaskArgs {
+  /** The task's id. */
+  readonly taskId: string;
+  readonly body?: Readonly<Record<string, never>>;
+}
+
+export interface RunTaskArgs {
+  /** The task's id. */
+  readonly taskId: string;
+  readonly body?: RunInput;
+}
+
+export interface ListUpcomingArgs {
+  /** The task's id. */
+  readonly taskId: string;
+  readonly count?: number;
+}
+
+export interface PreviewScheduleArgs {
+  readonly body: PreviewInput;
+}
+
+export interface ListTaskJobsArgs {
+  /** The task's id. */
+  readonly taskId: string;
+  readonly status?: readonly ("pending" | "waiting" | "running" | "succeeded" | "dead" | "cancelled")[];
+  /** On `scheduledAt`, inclusive. */
+  readonly from?: string;
+  /** On `scheduledAt`, exclusive. */
+  readonly to?: string;
+  /** Items of one page; a page ends at 4 MB too. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before; it belongs to its list and filter. */
+  readonly cursor?: string;
+}
+
+export interface GetJobArgs {
+  /** The job's id. */
+  readonly jobId: string;
+}
+
+/** Every operation; each rejects with ApiProblem when the answer is an error. */
+export interface Api {
+  /** Whether every database answers. Needs no key. */
+  getHealth(): Promise<Answer<{
+    readonly status: "ok";
+    readonly database: "ok";
+  }>>;
+  /** This document. Needs no key. */
+  getOpenApi(): Promise<Answer<Readonly<Record<string, unknown>>>>;
+  /** This document as a page to read. Needs no key. */
+  getDocs(): Promise<Answer<string>>;
+  /** Create a task. Needs the scope `write`. */
+  createTask(args: CreateTaskArgs): Promise<Answer<Task>>;
+  /** List tasks, newest first. Items have `request.bodyBytes` in place of the body. Needs the scope `read`. */
+  listTasks(args?: ListTasksArgs): Promise<Answer<TaskPage>>;
+  /** Read a task. Needs the scope `read`. */
+  getTask(args: GetTaskArgs): Promise<Answer<Task>>;
+  /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Needs the scope `write`. */
+  editTask(args: EditTaskArgs): Promise<Answer<Task>>;
+  /** Delete a task. Its name is free at once. Its jobs stay readable; those that have not begun are cancelled. Needs the scope `write`. */
+  deleteTask(args: DeleteTaskArgs): Promise<Answer<null>>;
+  /** Pause a task. Jobs that have not begun are cancelled. Pausing a paused task changes nothing. Needs the scope `write`. */
+  pauseTask(args: PauseTaskArgs): Promise<Answer<Task>>;
+  /** Resume a task. It goes on from now. What passed meanwhile is one cancelled job, and never runs. Needs the scope `write`. */
+  resumeTask(args: ResumeTaskArgs): Promise<Answer<Task>>;
+  /** Run a task now. Works while it is paused or completed too. What is given is laid over the task's request, for this run. Needs the scope `write`. */
+  runTask(args: RunTaskArgs): Promise<Answer<Job>>;
+  /** When a task runs next. Needs the scope `read`. */
+  listUpcoming(args: ListUpcomingArgs): Promise<Answer<Occurrences>>;
+  /** When a schedule would run. Needs the scope `read`. */
+  previewSchedule(args: PreviewScheduleArgs): Promise<Answer<Occurrences>>;
+  /** List a task's jobs, newest first. Those under way, finished and archived, of a deleted task too. A running job whose time has not come shows as `pending`. Needs the scope `read`. */
+  listTaskJobs(args: ListTaskJobsArgs): Promise<Answer<JobPage>>;
+  /** Read a job with its attempts. Needs the scope `read`. */
+  getJob(args: GetJobArgs): Promise<Answer<Job>>;
+}
+
+export const OPERATIONS = {
+  getHealth: {"method":"GET","path":"/v1/health","query":[],"headers":{}},
+  getOpenApi: {"method":"GET","path":"/v1/openapi.json","query":[],"headers":{}},
+  getDocs: {"method":"GET","path":"/v1/docs","query":[],"headers":{}},
+  createTask: {"method":"POST","path":"/v1/tasks","query":[],"headers":{}},
+  listTasks: {"method":"GET","path":"/v1/tasks","query":["status","priority","tag","limit","cursor"],"headers":{}},
+  getTask: {"method":"GET","path":"/v1/tasks/{taskId}","query":[],"headers":{}},
+  editTask: {"method":"PATCH","path":"/v1/tasks/{taskId}","query":[],"headers":{"ifMatch":"If-Match"}},
+  deleteTask: {"method":"DELETE","path":"/v1/tasks/{taskId}","query":[],"headers":{"ifMatch":"If-Match"}},
+  pauseTask: {"method":"POST","path":"/v1/tasks/{taskId}/pause","query":[],"headers":{}},
+  resumeTask: {"method":"POST","path":"/v1/tasks/{taskId}/resume","query":[],"headers":{}},
+  runTask: {"method":"POST","path":"/v1/tasks/{taskId}/run","query":[],"headers":{}},
+  listUpcoming: {"method":"GET","path":"/v1/tasks/{taskId}/upcoming","query":["count"],"headers":{}},
+  previewSchedule: {"method":"POST","path":"/v1/schedules/preview","query":[],"headers":{}},
+  listTaskJobs: {"method":"GET","path":"/v1/tasks/{taskId}/jobs","query":["status","from","to","limit","cursor"],"headers":{}},
+  getJob: {"method":"GET","path":"/v1/jobs/{jobId}","query":[],"headers":{}},
+} as const;

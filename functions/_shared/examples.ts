@@ -1,0 +1,99 @@
+/** What the examples of the documentation are made of. */
+
+export const TASK_EXAMPLE = {
+  id: "task_01m7v41f00emv820g30g2gc1r8",
+  name: "digest",
+  description: null,
+  tags: ["nightly"],
+  status: "active",
+  schedule: { type: "cron", expression: "0 9 * * *", timezone: "Europe/Madrid" },
+  priority: "high",
+  request: {
+    method: "POST",
+    url: "https://example.com/hook",
+    headers: { "content-type": "application/json" },
+    body: '{"a":1}',
+  },
+  timeoutSeconds: 30,
+  retry: {
+    maxAttempts: 3,
+    initialDelaySeconds: 10,
+    factor: 3,
+    maxDelaySeconds: 21_600,
+    jitter: 0.2,
+  },
+  catchUp: "all",
+  startAt: null,
+  endAt: null,
+  nextRunAt: "2026-12-01T08:00:00.000Z",
+  error: null,
+  version: 1,
+  createdAt: "2026-11-20T00:00:00.000Z",
+  updatedAt: "2026-11-20T00:00:00.000Z",
+};
+
+const { body, ...headOfRequest } = TASK_EXAMPLE.request;
+export const LISTED_TASK_EXAMPLE = {
+  ...TASK_EXAMPLE,
+  request: { ...headOfRequest, bodyBytes: body.length },
+};
+
+export const JOB_EXAMPLE = {
+  id: "job_00t4c4y4g0038fp82y00x9pg41061050r3gg000",
+  taskId: TASK_EXAMPLE.id,
+  trigger: "schedule",
+  status: "dead",
+  priority: "high",
+  scheduledAt: "2026-12-01T08:00:00.000Z",
+  runAt: "2026-12-01T08:00:41.000Z",
+  attempt: 3,
+  maxAttempts: 3,
+  attempts: [
+    {
+      attempt: 1,
+      startedAt: "2026-12-01T08:00:00.004Z",
+      lagMs: 4,
+      durationMs: 81,
+      statusCode: 500,
+      error: null,
+      responseBody: "no",
+    },
+    {
+      attempt: 2,
+      startedAt: "2026-12-01T08:00:10.002Z",
+      lagMs: 2,
+      durationMs: 30_000,
+      statusCode: null,
+      error: "timeout",
+      responseBody: null,
+    },
+    {
+      attempt: 3,
+      startedAt: "2026-12-01T08:00:41.003Z",
+      lagMs: 3,
+      durationMs: 75,
+      statusCode: 500,
+      error: null,
+      responseBody: "no",
+    },
+  ],
+  request: TASK_EXAMPLE.request,
+  finishedAt: "2026-12-01T08:00:41.078Z",
+  reason: "attempts used up",
+  retryOf: null,
+  missed: null,
+};
+
+export const LISTED_JOB_EXAMPLE = { ...JOB_EXAMPLE, request: LISTED_TASK_EXAMPLE.request };
+
+export const MANUAL_JOB_EXAMPLE = {
+  ...JOB_EXAMPLE,
+  id: "job_00t4c4y4g0038fp82y00x9pg41061050r3gg1yn",
+  trigger: "manual",
+  status: "pending",
+  runAt: JOB_EXAMPLE.scheduledAt,
+  attempt: 0,
+  attempts: [],
+  finishedAt: null,
+  reason: null,
+};

@@ -1,0 +1,238 @@
+/** The contracts of the tasks API. */
+import { z } from "zod";
+import type { AnswerContract, Contract } from "./contract.ts";
+import { LISTED_TASK_EXAMPLE, MANUAL_JOB_EXAMPLE, TASK_EXAMPLE } from "./examples.ts";
+import { jobAnswer } from "./job-answers.ts";
+import type { OperationOf } from "./routes.ts";
+import { healthAnswer, occurrencesAnswer, taskAnswer, taskPage } from "./task-answers.ts";
+import {
+  listTasksQuery,
+  nothingSchema,
+  previewSchema,
+  runSchema,
+  taskPatchSchema,
+  taskSchema,
+  upcomingQuery,
+} from "./task-schema.ts";
+
+const { schedule, request } = TASK_EXAMPLE;
+
+const theTask: AnswerContract = {
+  description: "The task as it is now.",
+  schema: taskAnswer,
+  headers: ["etag"],
+  example: TASK_EXAMPLE,
+};
+
+const NOTHING = { schema: nothingSchema, required: false, examples: {} };
+
+const OCCURRENCES: AnswerContract = {
+  description: "The next runs, earliest first.",
+  schema: occurrencesAnswer,
+  example: {
+    items: [{ at: "2026-12-01T08:00:00.000Z", local: "2026-12-01T09:00:00.000+01:00" }],
+    warnings: [],
+  },
+};
+
+const taskExamples = {
+  daily: {
+    summary: "Every day at 9:00 in Madrid",
+    value: {
+      name: "digest",
+      priority: "high",
+      schedule,
+      request: {
+        url: request.url,
+        headers: request.headers,
+        body: request.body,
+      },
+      retry: { maxAttempts: 3 },
+    },
+  },
+  once: {
+    summary: "Once",
+    value: {
+      schedule: { type: "at", at: "2026-12-01T09:00:00Z" },
+      request: { url: "https://example.com/reminders/17" },
+    },
+  },
+  every: {
+    summary: "Every 15 minutes, without a body",
+    value: {
+      schedule: { type: "every", seconds: 900 },
+      request: { method: "GET", url: "https://example.com/ping" },
+      catchUp: "none",
+    },
+  },
+};
+
+export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>> = {
+  getHealth: {
+    tag: "service",
+    summary: "Whether every database answers",
+    query: null,
+    body: null,
+    answers: {
+      200: {
+        description: "All do.",
+        schema: healthAnswer,
+        example: { status: "ok", database: "ok" },
+      },
+    },
+    problems: [],
+  },
+  getOpenApi: {
+    tag: "service",
+    summary: "This document",
+    query: null,
+    body: null,
+    answers: { 200: { description: "OpenAPI 3.1.", schema: z.record(z.string(), z.unknown()) } },
+    problems: [],
+  },
+  getDocs: {
+    tag: "service",
+    summary: "This document as a page to read",
+    query: null,
+    body: null,
+    answers: {
+      200: {
+        description: "A page that needs nothing from elsewhere.",
+        schema: z.string(),
+        contentType: "text/html",
+      },
+    },
+    problems: [],
+  },
+  createTask: {
+    tag: "tasks",
+    summary: "Create a task",
+    query: null,
+    body: { schema: taskSchema, required: true, examples: taskExamples },
+    answers: {
+      201: {
+        description: "The task.",
+        schema: taskAnswer,
+        headers: ["etag", "location"],
+        example: TASK_EXAMPLE,
+      },
+    },
+    problems: [409],
+  },
+  listTasks: {
+    tag: "tasks",
+    summary: "List tasks, newest first",
+    description: "Items have `request.bodyBytes` in place of the body.",
+    query: listTasksQuery,
+    body: null,
+    answers: {
+      200: {
+        description: "One page.",
+        schema: taskPage,
+        example: { items: [LISTED_TASK_EXAMPLE], nextCursor: null },
+      },
+    },
+    problems: [],
+  },
+  getTask: {
+    tag: "tasks",
+    summary: "Read a task",
+    query: null,
+    body: null,
+    answers: { 200: theTask },
+    problems: [],
+  },
+  editTask: {
+    tag: "tasks",
+    summary: "Change a task",
+    description:
+      "A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew.",
+    query: null,
+    headers: ["if-match"],
+    body: {
+      schema: taskPatchSchema,
+      required: true,
+      examples: {
+        slower: {
+          summary: "Fewer attempts, without the name",
+          value: { name: null, retry: { maxAttempts: 2 } },
+        },
+      },
+    },
+    answers: { 200: theTask },
+    problems: [409, 412],
+  },
+  deleteTask: {
+    tag: "tasks",
+    summary: "Delete a task",
+    description:
+      "Its name is free at once. Its jobs stay readable; those that have not begun are cancelled.",
+    query: null,
+    headers: ["if-match"],
+    body: null,
+    answers: { 204: { description: "Gone.", schema: null } },
+    problems: [412],
+  },
+  pauseTask: {
+    tag: "tasks",
+    summary: "Pause a task",
+    description: "Jobs that have not begun are cancelled. Pausing a paused task changes nothing.",
+    query: null,
+    body: NOTHING,
+    answers: { 200: theTask },
+    problems: [409],
+  },
+  resumeTask: {
+    tag: "tasks",
+    summary: "Resume a task",
+    description: "It goes on from now. What passed meanwhile is one cancelled job, and never runs.",
+    query: null,
+    body: NOTHING,
+    answers: { 200: theTask },
+    problems: [409],
+  },
+  runTask: {
+    tag: "tasks",
+    summary: "Run a task now",
+    description:
+      "Works while it is paused or completed too. What is given is laid over the task's request, for this run.",
+    query: null,
+    body: {
+      schema: runSchema,
+      required: false,
+      examples: {
+        plain: { summary: "As the task says", value: {} },
+        other: { summary: "With another body", value: { request: { body: '{"a":2}' } } },
+      },
+    },
+    answers: {
+      202: {
+        description: "The job, which is due now.",
+        schema: jobAnswer,
+        headers: ["location"],
+        example: MANUAL_JOB_EXAMPLE,
+      },
+    },
+    problems: [],
+  },
+  listUpcoming: {
+    tag: "schedules",
+    summary: "When a task runs next",
+    query: upcomingQuery,
+    body: null,
+    answers: { 200: OCCURRENCES },
+    problems: [],
+  },
+  previewSchedule: {
+    tag: "schedules",
+    summary: "When a schedule would run",
+    query: null,
+    body: {
+      schema: previewSchema,
+      required: true,
+      examples: { daily: { summary: "Three days", value: { schedule, count: 3 } } },
+    },
+    answers: { 200: OCCURRENCES },
+    problems: [],
+  },
+};
