@@ -17,7 +17,7 @@ export const jobIdText = z
   .regex(new RegExp(`^job_[${CROCKFORD}]{39}$`))
   .meta({ examples: ["job_0000csxp5w00060djc17y74t3ph80t6vxhdp80g"] });
 
-export const nextCursor = z
+const nextCursor = z
   .string()
   .nullable()
   .describe("What to pass as `cursor` for the page after; null on the last one.");

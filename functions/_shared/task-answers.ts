@@ -5,7 +5,7 @@ import { CATCH_UPS } from "#core/domain/task.ts";
 import { answeredInstant, pageOf, taskIdText } from "./answer-types.ts";
 import { METHODS } from "./task-schema.ts";
 
-export const answeredSchedule = z
+const answeredSchedule = z
   .discriminatedUnion("type", [
     z.strictObject({ type: z.literal("at"), at: z.string(), timezone: z.string().optional() }),
     z.strictObject({ type: z.literal("cron"), expression: z.string(), timezone: z.string() }),
