@@ -1,0 +1,255 @@
+/** The archiver on stores in memory, with faults at every step: whatever fails, each job is in a store, and none is in neither. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openMemoryHistory } from "#adapters/memory/history-store.ts";
+import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
+import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
+import type { HistoryEntry } from "#core/domain/history.ts";
+import type { JobId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import { ARCHIVE_COPY_MAX, ARCHIVE_READ_MAX, TASK_KEPT_MS } from "#core/domain/limits.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import { buildTask, plannedJob } from "#test/contract/builders.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { archiveJobs } from "./archive-jobs.ts";
+import { runArchiver } from "./run-archiver.ts";
+
+/** Tells bodies apart, which is all that these tests ask of it. */
+const sha256 = (bytes: Uint8Array) => bytes.length.toString(16).padStart(64, "0");
+
+type Step = (verb: string) => void;
+
+function openWorld(options: { before?: Step; after?: Step } = {}) {
+  const clock = new ManualClock();
+  const asked: string[] = [];
+  const hooks = {
+    beforeCommit: async (verb: string) => {
+      asked.push(verb);
+      options.before?.(verb);
+    },
+    afterCommit: async (verb: string) => options.after?.(verb),
+  };
+  const shards = openMemoryShards({ clock, hooks });
+  const { tables } = shards;
+  const [shard] = shards.all();
+  assert(shard !== undefined);
+  const store = openMemoryHistory();
+  const written: HistoryEntry[][] = [];
+  const history = {
+    ...store,
+    async write(entries: readonly HistoryEntry[]) {
+      options.before?.("history");
+      await store.write(entries);
+      written.push([...entries]);
+      options.after?.("history");
+    },
+  };
+  const said: string[] = [];
+  const say = (message: string) => void said.push(message);
+  const logger = { info: say, warn: say, error: say };
+  const random = { bytes: (length: number) => new Uint8Array(length), unit: () => 0 };
+  const deps = { shard, history, clock, random, logger, sha256 };
+  const body = "b".repeat(1_000);
+  const { task, version } = buildTask(clock.nowMs(), {
+    version: {
+      request: { method: "POST", url: "https://a.example/x", headers: {}, body, bodyBase64: null },
+    },
+  });
+  tables.tasks.set(task.id, task);
+  tables.addVersion(version);
+  let made = 0;
+  const add = (count: number, changes: Partial<Job> = {}): JobId[] =>
+    Array.from({ length: count }, () => {
+      const nowMs = clock.nowMs();
+      const job: Job = {
+        ...plannedJob(task, nowMs, -made++ - 1),
+        status: "succeeded",
+        claimNo: 1,
+        attempt: 1,
+        finishedAtMs: nowMs,
+        dueAtMs: nowMs,
+        ...changes,
+      };
+      tables.jobs.set(job.id, job);
+      return job.id;
+    });
+  const archived = (id: JobId) => store.find(task.tenantId, id);
+  const nothingLost = async (ids: readonly JobId[]) => {
+    for (const id of ids)
+      assert.ok(tables.jobs.has(id) || (await archived(id)) !== null, "a job is in a store");
+  };
+  return { clock, tables, shard, deps, task, asked, written, said, add, archived, nothingLost };
+}
+
+const FOR_EVER = Number.POSITIVE_INFINITY;
+
+test("moves what is due, keeps what is not, and asks for a request once", async () => {
+  const { clock, tables, deps, asked, add, archived } = openWorld();
+  const due = [
+    ...add(3 * ARCHIVE_COPY_MAX + 1),
+    ...add(1, { status: "dead" }),
+    ...add(1, { status: "cancelled" }),
+  ];
+  const young = add(1, { dueAtMs: clock.nowMs() + 1 });
+  const live = [...add(1, { status: "pending" }), ...add(1, { status: "running" })];
+  const { moved, kept, end } = await archiveJobs(deps, FOR_EVER);
+  assert.deepEqual({ moved, kept, end }, { moved: due.length, kept: 0, end: "drained" });
+  assert.deepEqual([...tables.jobs.keys()].sort(), [...young, ...live].sort());
+  for (const id of due) assert.ok(await archived(id));
+  assert.equal(asked.filter((verb) => verb === "loadVersions").length, 1);
+  const [first = ""] = due;
+  const { request } = (await archived(first as JobId)) ?? {};
+  assert.equal(request?.body, null);
+  assert.equal(request?.bodyBytes, 1_000);
+  assert.match(request?.bodySha256 ?? "", /^[0-9a-f]{64}$/);
+});
+
+test("a run by hand keeps the request that it sent; a job whose version is gone has none", async () => {
+  const { deps, add, archived } = openWorld();
+  const payload = { headers: { "x-a": "b" }, body: "mine" };
+  const [own, plain, gone] = [
+    ...add(1, { payload }),
+    ...add(1),
+    ...add(1, { taskVersion: 9 }),
+  ] as const;
+  assert(own !== undefined && plain !== undefined && gone !== undefined);
+  await archiveJobs(deps, FOR_EVER);
+  assert.deepEqual((await archived(own))?.request?.body, "mine");
+  assert.deepEqual((await archived(own))?.request?.headers, { "x-a": "b" });
+  assert.equal((await archived(plain))?.request?.bodyBytes, 1_000);
+  assert.equal((await archived(gone))?.request, null);
+});
+
+test("a dead job retried between copy and delete stays and runs", async () => {
+  const world = openWorld({ after: (verb) => verb === "history" && retry() });
+  const { tables, deps, add } = world;
+  const [dead, other] = add(2, { status: "dead" });
+  assert(dead !== undefined && other !== undefined);
+  const retry = () => {
+    const job = tables.jobs.get(dead);
+    assert(job !== undefined);
+    tables.jobs.set(dead, { ...job, status: "pending", lost: 0, finishedAtMs: null });
+  };
+  const { moved, kept } = await archiveJobs(deps, FOR_EVER);
+  assert.deepEqual({ moved, kept }, { moved: 1, kept: 1 });
+  assert.deepEqual([...tables.jobs.keys()], [dead]);
+  assert.equal(tables.jobs.get(dead)?.status, "pending");
+});
+
+for (const [step, when, error] of [
+  ["listArchivable", "before", StoreUnavailable],
+  ["loadVersions", "before", StoreUnavailable],
+  ["history", "before", StoreUnavailable],
+  ["history", "after", StoreUnavailable],
+  ["deleteArchived", "before", StoreUnavailable],
+  ["deleteArchived", "after", OutcomeUnknown],
+] as const)
+  test(`a run that fails ${when} ${step} loses nothing, and the next one goes on`, async () => {
+    let seen = 0;
+    // With the second group: the first one's deletion is under way.
+    const at = step === "listArchivable" || step === "loadVersions" ? 1 : 2;
+    const strike = (verb: string) => {
+      if (verb === step && ++seen === at) throw new error("away");
+    };
+    const world = openWorld({ [when]: strike });
+    const { tables, deps, said, add, archived, nothingLost } = world;
+    const ids = add(3 * ARCHIVE_COPY_MAX);
+    const first = await archiveJobs(deps, FOR_EVER);
+    assert.equal(first.end, "stopped");
+    assert.match(said.join("\n"), /archiving stopped: .* still in MySQL/);
+    await nothingLost(ids);
+    const second = await archiveJobs(deps, FOR_EVER);
+    assert.equal(second.end, "drained");
+    assert.equal(tables.jobs.size, 0);
+    for (const id of ids) assert.ok(await archived(id));
+  });
+
+test("nothing is deleted while history is away", async () => {
+  const world = openWorld({
+    before: (verb) => {
+      if (verb === "history") throw new StoreUnavailable("Cassandra is away");
+    },
+  });
+  const { tables, deps, said, add } = world;
+  add(10);
+  const { moved, end } = await runArchiver(deps, FOR_EVER);
+  assert.deepEqual([moved, end, tables.jobs.size], [0, "stopped", 10]);
+  assert.match(said.join("\n"), /are left in MySQL: later runs move them/);
+});
+
+test("a job that history refuses is left alone and named, and all others are moved", async () => {
+  const bad = new Set<JobId>();
+  const world = openWorld();
+  const { deps, tables, said, add } = world;
+  const ids = add(ARCHIVE_COPY_MAX + 3);
+  for (const id of [ids[1], ids[ARCHIVE_COPY_MAX + 1]]) bad.add(id as JobId);
+  const history = {
+    async write(entries: readonly HistoryEntry[]) {
+      if (entries.some(({ job }) => bad.has(job.id))) throw new StoreRefused("no row as large");
+      await deps.history.write(entries);
+    },
+  };
+  const { moved, end } = await archiveJobs({ ...deps, history }, FOR_EVER);
+  assert.deepEqual([moved, end], [ids.length - 2, "drained"]);
+  assert.deepEqual(new Set(tables.jobs.keys()), bad);
+  assert.equal(said.filter((line) => /history refuses a job/.test(line)).length, 2);
+});
+
+test("history that refuses everything ends the run with its refusal", async () => {
+  const world = openWorld();
+  const { deps, tables, add } = world;
+  add(20);
+  const history = { write: () => Promise.reject(new StoreRefused("not migrated")) };
+  await assert.rejects(archiveJobs({ ...deps, history }, FOR_EVER), StoreRefused);
+  assert.equal(tables.jobs.size, 20);
+});
+
+test("a run begins nothing when its time is up, and the next one goes on", async () => {
+  let passedMs = 0;
+  const world = openWorld({
+    after: (verb) => {
+      if (verb === "history") passedMs += 1_000;
+    },
+  });
+  const { clock, tables, add } = world;
+  const slow: Clock = {
+    nowMs: () => clock.nowMs(),
+    monotonicMs: () => passedMs,
+    setTimer: (delayMs, fire) => clock.setTimer(delayMs, fire),
+    sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
+  };
+  const deps = { ...world.deps, clock: slow };
+  add(3 * ARCHIVE_COPY_MAX);
+  const { moved, end } = await archiveJobs(deps, 1_500);
+  assert.deepEqual([moved, end], [2 * ARCHIVE_COPY_MAX, "time-up"]);
+  assert.equal((await archiveJobs(deps, FOR_EVER)).moved, ARCHIVE_COPY_MAX);
+  assert.equal(tables.jobs.size, 0);
+});
+
+test("two at once move everything, and do not copy everything twice", async () => {
+  const { tables, deps, written, add } = openWorld();
+  const ids = add(ARCHIVE_READ_MAX + 10);
+  const half = { ...deps, random: { ...deps.random, unit: () => 0.5 } };
+  const runs = await Promise.all([archiveJobs(deps, FOR_EVER), archiveJobs(half, FOR_EVER)]);
+  assert.equal(
+    runs.reduce((sum, { moved }) => sum + moved, 0),
+    ids.length,
+  );
+  assert.equal(tables.jobs.size, 0);
+  const copies = written.reduce((sum, entries) => sum + entries.length, 0);
+  const twice = copies - ids.length;
+  assert.ok(twice <= 5 * ARCHIVE_COPY_MAX, `${twice} of ${ids.length} jobs were copied twice`);
+});
+
+test("tasks that ended long ago are purged with their versions, once their jobs are gone", async () => {
+  const { clock, tables, deps, task, add } = openWorld();
+  const updatedAtMs = clock.nowMs() - TASK_KEPT_MS - 1;
+  tables.tasks.set(task.id, { ...task, status: "deleted", updatedAtMs });
+  add(1);
+  add(1, { dueAtMs: clock.nowMs() + 1 });
+  assert.equal((await runArchiver(deps, FOR_EVER)).purgedTasks, 0);
+  await clock.advance(1);
+  assert.equal((await runArchiver(deps, FOR_EVER)).purgedTasks, 1);
+  assert.equal(tables.tasks.size, 0);
+  assert.equal(tables.versions.size, 0);
+});

@@ -1,0 +1,235 @@
+/** The reconciler on a shard in memory, with time moved by hand: whose lease it takes, which jobs it gives back, and when it must not. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
+import { StoreUnavailable } from "#core/domain/errors.ts";
+import { type JobId, makeWorkerId, type WorkerId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import { PASS_PERIOD_MS, RESCUE_GROUP_MAX, WORKER_LEASE_MS } from "#core/domain/limits.ts";
+import { buildTask, plannedJob } from "#test/contract/builders.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { Reconciler } from "./reconcile-pass.ts";
+import { runPasses } from "./run-passes.ts";
+
+const RETENTION = { succeededMs: 3_600_000, endedMs: 86_400_000 };
+const A = makeWorkerId(new Uint8Array(16).fill(1));
+const B = makeWorkerId(new Uint8Array(16).fill(2));
+
+function openWorld() {
+  const clock = new ManualClock();
+  const failing = new Set<string>();
+  const asked: string[] = [];
+  const hooks = {
+    beforeCommit: async (verb: string) => {
+      asked.push(verb);
+      if (failing.has(verb)) throw new StoreUnavailable("MySQL is away");
+    },
+  };
+  const shards = openMemoryShards({ clock, hooks });
+  const { tables } = shards;
+  const [shard] = shards.all();
+  assert(shard !== undefined);
+  const said: string[] = [];
+  const say = (message: string) => void said.push(message);
+  const logger = { info: say, warn: say, error: say };
+  const deps = { shard, clock, logger, retention: RETENTION };
+  const { task, version } = buildTask(clock.nowMs());
+  tables.tasks.set(task.id, task);
+  tables.addVersion(version);
+  let made = 0;
+  /** A job in a worker's hands, due at `offsetMs` from now. */
+  const addHeld = (workerId: WorkerId, changes: Partial<Job> = {}, offsetMs = 0): JobId => {
+    const nowMs = clock.nowMs();
+    const job: Job = {
+      ...plannedJob(task, nowMs, offsetMs + made++),
+      status: "running",
+      workerId,
+      claimNo: 1,
+      attempt: 1,
+      dueAtMs: nowMs + Math.max(0, offsetMs) + 60_000,
+      ...changes,
+    };
+    tables.jobs.set(job.id, job);
+    return job.id;
+  };
+  const job = (id: JobId): Job => {
+    const found = tables.jobs.get(id);
+    assert(found !== undefined, "no job is lost");
+    return found;
+  };
+  const passes = async (reconciler: Reconciler, count: number) => {
+    const done = [];
+    for (let n = 0; n < count; n++) {
+      if (n > 0) await clock.advance(PASS_PERIOD_MS);
+      done.push(await reconciler.passOnce());
+    }
+    return done;
+  };
+  return { clock, tables, shard, deps, failing, asked, said, addHeld, job, passes };
+}
+
+test("a worker whose lease stays expired is fenced with the third look, and its jobs come back, the future ones too", async () => {
+  const { clock, shard, deps, addHeld, job, passes } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  await shard.workers.register(B, 600_000);
+  const due = addHeld(A);
+  const ahead = addHeld(A, {}, 20_000);
+  const others = addHeld(B);
+  await clock.advance(WORKER_LEASE_MS + 1);
+  const [first, second, third] = await passes(new Reconciler(deps), 3);
+  assert.deepEqual([first?.fenced, second?.fenced, third?.fenced], [0, 0, 1]);
+  assert.equal(third?.pending, 2);
+  for (const id of [due, ahead]) {
+    const { status, lost, claimNo, workerId } = job(id);
+    assert.deepEqual([status, lost, claimNo, workerId], ["pending", 1, 1, A]);
+  }
+  assert.equal(job(ahead).dueAtMs, job(ahead).runAtMs, "due at its own time");
+  assert.deepEqual([job(others).status, job(others).lost], ["running", 0]);
+  assert.deepEqual(await shard.workers.renew(A, 1), { kind: "fenced" });
+  assert.deepEqual(await shard.workers.renew(B, 600_000), { kind: "renewed" });
+});
+
+test("a worker that renews between two looks keeps its lease, however late it is", async () => {
+  const { clock, shard, deps, addHeld, job, passes } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  const held = addHeld(A, { dueAtMs: clock.nowMs() + 3_600_000 });
+  const reconciler = new Reconciler(deps);
+  for (let n = 0; n < 10; n++) {
+    await clock.advance(WORKER_LEASE_MS + 1);
+    await passes(reconciler, 2);
+    assert.deepEqual(await shard.workers.renew(A, WORKER_LEASE_MS), { kind: "renewed" });
+    await reconciler.passOnce();
+  }
+  assert.deepEqual([job(held).status, job(held).lost], ["running", 0]);
+});
+
+test("a failed pass forgets what was seen: a database that flaps costs no worker its lease", async () => {
+  const { clock, shard, deps, failing, addHeld, job, passes } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  const held = addHeld(A);
+  await clock.advance(WORKER_LEASE_MS + 1);
+  const reconciler = new Reconciler(deps);
+  for (const verb of ["listExpired", "listFenced", "listPastBackstop"] as const) {
+    for (let flaps = 0; flaps < 3; flaps++) {
+      await passes(reconciler, 2);
+      failing.add(verb);
+      await assert.rejects(reconciler.passOnce(), StoreUnavailable);
+      failing.delete(verb);
+    }
+  }
+  assert.equal(job(held).status, "running");
+  const done = await passes(reconciler, 3);
+  assert.deepEqual(
+    done.map(({ fenced }) => fenced),
+    [0, 0, 1],
+    "three looks without a failure are needed again",
+  );
+});
+
+test("looks that lie far apart have nothing to do with each other", async () => {
+  const { clock, shard, deps, passes } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  await clock.advance(WORKER_LEASE_MS + 1);
+  const reconciler = new Reconciler(deps);
+  await passes(reconciler, 2);
+  await clock.advance(60_000);
+  assert.equal((await reconciler.passOnce()).fenced, 0, "the machine may have slept");
+});
+
+test("a job goes its own way: cancelled where somebody asked for it, dead after five losses", async () => {
+  const { clock, tables, shard, deps, addHeld, job, passes } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  const paused = addHeld(A, { cancelReason: "task paused" });
+  const poison = addHeld(A, { lost: 4 });
+  const fourth = addHeld(A, { lost: 3 });
+  const only = addHeld(A, { maxAttempts: 1 });
+  await clock.advance(WORKER_LEASE_MS + 1);
+  const done = await passes(new Reconciler(deps), 3);
+  const { pending, dead, cancelled } = done.at(-1) ?? {};
+  assert.deepEqual({ pending, dead, cancelled }, { pending: 2, dead: 1, cancelled: 1 });
+  assert.deepEqual([job(paused).status, job(paused).reason], ["cancelled", "task paused"]);
+  assert.deepEqual([job(poison).status, job(poison).reason], ["dead", "lost"]);
+  assert.equal(job(fourth).status, "pending");
+  assert.equal(job(only).status, "pending", "what was never sent is no attempt");
+  assert.equal(tables.jobs.size, 4);
+});
+
+test("jobs of a worker that an earlier run had fenced are given back at once, in batches, until there are none", async () => {
+  const { clock, shard, deps, asked, addHeld, job } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  const ids = Array.from({ length: 2 * RESCUE_GROUP_MAX + 1 }, () => addHeld(A));
+  await clock.advance(WORKER_LEASE_MS + 1);
+  assert.equal(await shard.workers.fence(A), true);
+  const reconciler = new Reconciler(deps);
+  const pass = await reconciler.passOnce();
+  assert.deepEqual([pass.pending, pass.more], [ids.length, false]);
+  for (const id of ids) assert.equal(job(id).lost, 1);
+  assert.equal(asked.filter((verb) => verb === "rescue").length, 3);
+  asked.length = 0;
+  await reconciler.passOnce();
+  assert.equal(asked.includes("listHeldBy"), false, "nothing is looked for twice");
+});
+
+test("a worker that cannot be fenced now keeps no other one waiting", async () => {
+  const { clock, shard, deps, failing, said, addHeld, job, passes } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  await shard.workers.register(B, WORKER_LEASE_MS);
+  const held = addHeld(B);
+  await clock.advance(WORKER_LEASE_MS + 1);
+  assert.equal(await shard.workers.fence(B), true);
+  failing.add("fence");
+  const done = await passes(new Reconciler(deps), 3);
+  assert.equal(done.at(-1)?.fenced, 0);
+  assert.equal(job(held).status, "pending");
+  assert.match(said.join("\n"), /could not be fenced yet/);
+});
+
+test("a job past its backstop comes back after two looks, one that was claimed anew in between does not", async () => {
+  const { clock, tables, shard, deps, addHeld, job } = openWorld();
+  await shard.workers.register(A, 600_000);
+  const over = addHeld(A, { dueAtMs: clock.nowMs() - 1 });
+  const again = addHeld(A, { dueAtMs: clock.nowMs() - 1 });
+  const fine = addHeld(A);
+  const reconciler = new Reconciler(deps);
+  await reconciler.passOnce();
+  await clock.advance(PASS_PERIOD_MS);
+  await reconciler.passOnce();
+  tables.jobs.set(again, { ...job(again), claimNo: 2 });
+  await clock.advance(PASS_PERIOD_MS);
+  const pass = await reconciler.passOnce();
+  assert.equal(pass.pending, 1);
+  assert.deepEqual(
+    [over, again, fine].map((id) => job(id).status),
+    ["pending", "running", "running"],
+  );
+});
+
+test("a run looks every two seconds until its time is out, and says once that the database is away", async () => {
+  const { clock, deps, shard, failing, said, addHeld, job } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  const held = addHeld(A);
+  failing.add("listExpired");
+  const run = runPasses(deps, clock.monotonicMs() + 70_000);
+  await clock.advance(30_000);
+  assert.equal(said.length, 1, said.join("\n"));
+  failing.delete("listExpired");
+  await clock.advance(10_000);
+  assert.equal(job(held).status, "pending");
+  await clock.advance(40_000);
+  const { passes, failed, fenced, pending } = await run;
+  assert.deepEqual([passes + failed, fenced, pending], [35, 1, 1]);
+  assert.ok(failed >= 14 && failed <= 16, `${failed} failed`);
+});
+
+test("two runs at once give each job back once", async () => {
+  const { clock, deps, shard, addHeld, job } = openWorld();
+  await shard.workers.register(A, WORKER_LEASE_MS);
+  const ids = Array.from({ length: 500 }, () => addHeld(A));
+  const endMs = clock.monotonicMs() + 20_000;
+  const runs = Promise.all([runPasses(deps, endMs), runPasses(deps, endMs)]);
+  await clock.advance(25_000);
+  const [first, second] = await runs;
+  assert.equal(first.fenced + second.fenced, 1);
+  assert.equal(first.pending + second.pending, ids.length);
+  for (const id of ids) assert.equal(job(id).lost, 1);
+});
