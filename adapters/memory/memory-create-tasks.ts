@@ -20,16 +20,12 @@ export function createTasks(
   // Counted before any of them is made, and no further than one beyond the limit.
   const used = Math.min(open.length, limit + 1);
   let room = limit - used;
-  const refused = new Set<string>();
   return created.map(({ task, version }): Creation => {
     assert(task.tenantId === tenantId, "a group of tasks is one tenant's");
     const there = liveTaskNamed(tables, task.tenantId, task.name);
     if (there?.id === task.id) return { kind: "created" };
-    if (there !== undefined || refused.has(task.name)) return NAME_TAKEN;
-    if (room <= 0) {
-      refused.add(task.name);
-      return { kind: "quota", limit, used };
-    }
+    if (there !== undefined) return NAME_TAKEN;
+    if (room <= 0) return { kind: "quota", limit, used };
     assert(!tables.tasks.has(task.id), "a task id is fresh");
     room--;
     tables.tasks.set(task.id, task);

@@ -208,6 +208,12 @@ export class MemoryJobStore implements JobStore {
     );
   }
 
+  listPresent(ids: readonly JobId[]): Promise<JobId[]> {
+    return this.#tables.transact("listPresent", () =>
+      ids.filter((id) => this.#tables.jobs.has(id)),
+    );
+  }
+
   find(tenantId: TenantId, jobId: JobId): Promise<Job | null> {
     return this.#tables.transact("find", () => {
       const job = this.#tables.jobs.get(jobId);

@@ -118,9 +118,10 @@ async function refusedByQuota(
   const taken = new Set(rows.map((row) => row[0] as string));
   for (const { task } of created) {
     if (taken.has(task.name)) continue;
-    taken.add(task.name);
-    if (room > 0) room--;
-    else refused.set(task.id, { kind: "quota", limit: quota.tasksMax, used });
+    if (room > 0) {
+      room--;
+      taken.add(task.name);
+    } else refused.set(task.id, { kind: "quota", limit: quota.tasksMax, used });
   }
   return refused;
 }

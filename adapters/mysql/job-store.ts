@@ -23,7 +23,7 @@ import { listDeadLettersSql } from "./statements/list-dead-letters.ts";
 import { listHeldSql, listPastBackstopSql } from "./statements/list-running.ts";
 import { pollSql } from "./statements/poll.ts";
 import { listRevocationsSql } from "./statements/revocations.ts";
-import { listJobsSql, selectJobSql } from "./statements/select-jobs.ts";
+import { listJobsSql, listPresentSql, selectJobSql } from "./statements/select-jobs.ts";
 import type { Database } from "./transaction.ts";
 
 export function jobStore(database: Database): JobStore {
@@ -64,6 +64,10 @@ export function jobStore(database: Database): JobStore {
     retryOne: (tenantId, jobId, idempotency = null) =>
       retryOne(database, tenantId, jobId, idempotency),
     cancel: (tenantId, jobId, retention) => cancelJob(database, tenantId, jobId, retention),
+    async listPresent(ids) {
+      if (ids.length === 0) return [];
+      return (await database.select(listPresentSql(ids))).map(([id]) => readJobId(id));
+    },
     async find(tenantId, jobId) {
       const [row] = await database.select(selectJobSql(tenantId, jobId));
       return row === undefined ? null : readJob(row);

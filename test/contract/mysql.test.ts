@@ -32,7 +32,16 @@ after(async () => {
   await databases.drop();
 });
 
-const TABLES = ["tasks", "task_versions", "jobs", "workers", "revocations", "dead_letters"];
+const TABLES = [
+  "tasks",
+  "task_versions",
+  "jobs",
+  "workers",
+  "revocations",
+  "dead_letters",
+  "idempotency_keys",
+  "tenant_locks",
+];
 
 /** One database for all tests, emptied for each. */
 async function open(): Promise<ContractStore> {

@@ -19,7 +19,9 @@ import {
 } from "./builders.ts";
 import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
+import { createManyContract } from "./create-many.contract.ts";
 import { housekeepingContract } from "./housekeeping.contract.ts";
+import { idempotencyContract } from "./idempotency.contract.ts";
 import { materializeContract } from "./materialize.contract.ts";
 import { taskEditContract } from "./task-edit.contract.ts";
 import { taskEffectsContract } from "./task-effects.contract.ts";
@@ -34,6 +36,8 @@ export function taskStoreContract(name: string, open: OpenStore): void {
     versions(open);
     taskEffectsContract(open);
     materializeContract(open);
+    createManyContract(open);
+    idempotencyContract(open);
     housekeepingContract(open);
   });
 }

@@ -14,8 +14,8 @@ import {
 import { giveBackJobsSql } from "#adapters/mysql/statements/give-back-jobs.ts";
 import * as idempotencyKeys from "#adapters/mysql/statements/idempotency-keys.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
-import { insertTaskSql } from "#adapters/mysql/statements/insert-task.ts";
-import { insertTaskVersionSql } from "#adapters/mysql/statements/insert-task-version.ts";
+import * as insertTask from "#adapters/mysql/statements/insert-task.ts";
+import * as insertTaskVersion from "#adapters/mysql/statements/insert-task-version.ts";
 import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
 import { listDeadLettersSql } from "#adapters/mysql/statements/list-dead-letters.ts";
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
@@ -35,10 +35,17 @@ import * as selectDueTasks from "#adapters/mysql/statements/select-due-tasks.ts"
 import * as selectJobs from "#adapters/mysql/statements/select-jobs.ts";
 import * as selectTask from "#adapters/mysql/statements/select-task.ts";
 import { selectVersionsSql } from "#adapters/mysql/statements/select-versions.ts";
+import * as taskQuota from "#adapters/mysql/statements/task-quota.ts";
 import * as tenants from "#adapters/mysql/statements/tenants.ts";
 import { updateTaskSql } from "#adapters/mysql/statements/update-task.ts";
 import * as workers from "#adapters/mysql/statements/workers.ts";
-import { makeJobId, makeTaskId, makeWorkerId, type TenantId } from "#core/domain/ids.ts";
+import {
+  makeJobId,
+  makeTaskId,
+  makeWorkerId,
+  type TaskId,
+  type TenantId,
+} from "#core/domain/ids.ts";
 import type { AttemptRecord } from "#core/domain/job.ts";
 import { keyIdOfHash } from "#core/domain/key-id.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
@@ -58,6 +65,7 @@ const NOW_MS = Date.UTC(2026, 11, 1, 9);
 const TENANT = "tenant-7" as TenantId;
 const RETENTION = { succeededMs: 3_600_000, endedMs: 1_209_600_000 };
 const WORKER = makeWorkerId(new Uint8Array(16).fill(7));
+const KEY = { route: "POST /v1/tasks", key: "k", bodyHash: "00".repeat(32), expiresInMs: 1 };
 const OTHER_WORKER = makeWorkerId(new Uint8Array(16).fill(8));
 
 function sampleTask(n: number): Task {
@@ -84,6 +92,16 @@ function sampleTask(n: number): Task {
     error: null,
     createdAtMs: NOW_MS,
     updatedAtMs: NOW_MS,
+  };
+}
+
+function versionOf(taskId: TaskId): TaskVersion {
+  return {
+    taskId,
+    requestVersion: 1,
+    request: { method: "GET", url: "http://127.0.0.1/", headers: {}, body: null, bodyBase64: null },
+    timeoutMs: 30_000,
+    retry: RETRY_DEFAULT,
   };
 }
 
@@ -174,6 +192,17 @@ function groups(size: number): Sample[] {
     deleteTasksSql: purgeTasks.deleteTasksSql(tasks.map(({ id }) => id)),
     noteRunsSql: noteRunsSql(tasks.map(({ id }) => id)),
     deleteExpiredKeysSql: idempotencyKeys.deleteExpiredKeysSql(idempotencyRows),
+    insertTasksSql: insertTask.insertTasksSql(
+      tasks.map((task) => ({ ...task, id: makeTaskId(NOW_MS, 4, new Uint8Array(8)) })),
+    ),
+    insertTaskVersionsSql: insertTaskVersion.insertTaskVersionsSql(
+      tasks.map(({ id }) => versionOf(id)),
+    ),
+    selectTaskIdsSql: insertTask.selectTaskIdsSql(tasks.map(({ id }) => id)),
+    selectTakenNamesSql: taskQuota.selectTakenNamesSql(
+      TENANT,
+      tasks.map(({ name }) => name),
+    ),
     lockTasksSql: retryJobs.lockTasksSql(
       TENANT,
       tasks.map(({ id }) => id),
@@ -200,13 +229,6 @@ function singles(): Sample[] {
   const task = sampleTask(7);
   const { id } = task;
   const job = makeJobId(NOW_MS, id, 0);
-  const version: TaskVersion = {
-    taskId: id,
-    requestVersion: 1,
-    request: { method: "GET", url: "http://127.0.0.1/", headers: {}, body: null, bodyBase64: null },
-    timeoutMs: 30_000,
-    retry: RETRY_DEFAULT,
-  };
   const queues = [0, 16, 32, 48].map((queue) => ({ queue, limit: 300, floorMs: NOW_MS }));
   const claim = { workerId: WORKER, branches: queues, aheadMs: 1_000, limit: 500 };
   const poll = { workerId: WORKER, queues, revocationsWithinMs: 30_000 };
@@ -219,8 +241,11 @@ function singles(): Sample[] {
     selectClockSql: editJobs.selectClockSql(),
     selectLeftLimitedSql: editJobs.selectLeftLimitedSql(id),
     selectPlannedFromSql: editJobs.selectPlannedFromSql(id, NOW_MS),
-    insertTaskSql: insertTaskSql({ ...task, id: makeTaskId(NOW_MS, 4, new Uint8Array(8)) }),
-    insertTaskVersionSql: insertTaskVersionSql(version),
+    insertTaskSql: insertTask.insertTaskSql({
+      ...task,
+      id: makeTaskId(NOW_MS, 4, new Uint8Array(8)),
+    }),
+    insertTaskVersionSql: insertTaskVersion.insertTaskVersionSql(versionOf(id)),
     updateTaskSql: updateTaskSql(task),
     listTasksSql: listTasksSql(TENANT, tasksFilter, id, 50),
     "listTasksSql, plain": listTasksSql(
@@ -230,6 +255,18 @@ function singles(): Sample[] {
       50,
     ),
     selectTaskSql: selectTask.selectTaskSql(TENANT, id, "update"),
+    selectTaskByNameSql: selectTask.selectTaskByNameSql(TENANT, "task 7"),
+    "listTasksSql, by status": listTasksSql(
+      TENANT,
+      { status: "paused", priority: null, tag: null },
+      id,
+      50,
+    ),
+    reserveKeySql: idempotencyKeys.reserveKeySql(TENANT, KEY),
+    selectKeySql: idempotencyKeys.selectKeySql(TENANT, KEY),
+    keepAnswerSql: idempotencyKeys.keepAnswerSql(TENANT, KEY, "{}"),
+    countOpenTasksSql: taskQuota.countOpenTasksSql(TENANT, 10_001),
+    lockTenantSql: taskQuota.lockTenantSql(TENANT),
     selectTaskExistsSql: selectTask.selectTaskExistsSql(TENANT, id),
     lockWorkerSql: lockWorkerSql(WORKER),
     pollSql: pollSql(poll),
@@ -253,6 +290,7 @@ function singles(): Sample[] {
       ...makeScheduledJob(task, "schedule", NOW_MS, NOW_MS),
       status: "cancelled",
     }),
+    listPresentSql: selectJobs.listPresentSql([job]),
     selectJobSql: selectJobs.selectJobSql(TENANT, job),
     listJobsSql: selectJobs.listJobsSql(TENANT, id, jobsFilter, job, 50),
     "listJobsSql, plain": selectJobs.listJobsSql(
