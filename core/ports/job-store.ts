@@ -222,6 +222,9 @@ export interface JobStore {
   /** Revocations younger than `withinMs`. */
   listRevocations(withinMs: number): Promise<Revocation[]>;
 
+  /** Which of up to PAGE_LIMIT_MAX jobs are here, in whatever state. */
+  listPresent(ids: readonly JobId[]): Promise<JobId[]>;
+
   /** One job of the tenant; null when there is none here. */
   find(tenantId: TenantId, jobId: JobId): Promise<Job | null>;
 

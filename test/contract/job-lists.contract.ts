@@ -37,6 +37,22 @@ export function jobListsContract(open: OpenStore): void {
   );
 
   test(
+    "tells which jobs are here, in whatever state",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const jobs = JOB_STATUSES.map((status, i): Job => {
+        return { ...plannedJob(task, nowMs, -1_000 * i), status };
+      });
+      for (const job of jobs) await store.putJob(job);
+      const absent = plannedJob(task, nowMs, 1_000);
+      const present = await store.shard.jobs.listPresent(idsOf([absent, ...jobs]));
+      assert.deepEqual(present.sort(), idsOf(jobs).sort());
+      assert.deepEqual(await store.shard.jobs.listPresent([]), []);
+    }),
+  );
+
+  test(
     "filters by status; a running job whose time has not come counts as pending",
     onStore(open, async (store) => {
       const { task } = await addTask(store);

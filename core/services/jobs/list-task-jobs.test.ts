@@ -120,6 +120,18 @@ test("any spread over both stores, any page size, any page of history: each job 
   );
 });
 
+test("the copy of a dead job that was retried is not listed as dead", async () => {
+  const { build, putHot, putArchived, readAll } = openWorld();
+  await putArchived(build(0, "dead"));
+  await putArchived(build(1, "dead"));
+  putHot({ ...build(0), status: "pending", finishedAtMs: null });
+  const ids = async (statuses: readonly JobStatus[] | null) =>
+    (await readAll({ ...ALL, statuses }, 1)).map(({ id }) => id);
+  assert.deepEqual(await ids(["dead"]), [build(1).id]);
+  assert.deepEqual(await ids(["pending"]), [build(0).id]);
+  assert.deepEqual(await ids(null), [build(0).id, build(1).id]);
+});
+
 test("a page that MySQL fills goes on where it ends, though history has told further", async () => {
   const { build, putHot, putArchived, page } = openWorld();
   for (const n of [0, 2, 4]) putHot(build(n));

@@ -50,10 +50,10 @@ export async function listTaskJobs(
   const archived = read.kind === "read" ? read.value : { entries: [], nextBefore: null };
   const toldFrom = later(hot.length > limit ? hot[limit]?.id : null, archived.nextBefore);
   const told = merge(hot, archived.entries).filter(({ id }) => toldFrom === null || id >= toldFrom);
-  const page = told.slice(0, limit);
+  const page = await dropOverhauled(shard, filter, told.slice(0, limit));
   return {
     items: await presentAll(shard, page),
-    nextBefore: told.length > limit ? (page.at(-1)?.id ?? null) : toldFrom,
+    nextBefore: told.length > limit ? (told[limit - 1]?.id ?? null) : toldFrom,
     historyAvailable: read.kind === "read",
   };
 }
@@ -88,6 +88,21 @@ function merge(hot: readonly Job[], archived: readonly HistoryEntry[]): Listed[]
     byId.set(entry.job.id, { id: entry.job.id, from: { archived: entry } });
   for (const job of hot) byId.set(job.id, { id: job.id, from: { hot: job } });
   return [...byId.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
+}
+
+/**
+ * A dead job that was copied and then retried goes on in MySQL while its copy still says dead. Without a filter MySQL's row stands
+ * for it; a filter that MySQL's row does not meet any more would let the copy through.
+ */
+async function dropOverhauled(
+  shard: Shard,
+  { statuses }: TaskJobsFilter,
+  page: readonly Listed[],
+): Promise<readonly Listed[]> {
+  const copies = page.filter(({ from }) => "archived" in from).map(({ id }) => id);
+  if (statuses === null || copies.length === 0) return page;
+  const alive = new Set(await shard.jobs.listPresent(copies));
+  return page.filter(({ id, from }) => "hot" in from || !alive.has(id));
 }
 
 async function presentAll(shard: Shard, page: readonly Listed[]): Promise<JobWithRequest[]> {
