@@ -8,6 +8,8 @@ import { ConnectionGone } from "./errors.ts";
 
 const HEADER_BYTES_MAX = 16_384;
 const KEEP_ALIVE_MS = 10_000;
+/** One for all: undici would make one per connection, and its stack costs more than the checks do. */
+const ENDED = new ConnectionGone("ended");
 
 export type SentRequest = Pick<
   Dispatcher.RequestOptions,
@@ -61,6 +63,6 @@ export class Connection {
 
   /** Ends it, with whatever is under way. */
   destroy(): void {
-    if (!this.#client.destroyed) void this.#client.destroy();
+    if (!this.#client.destroyed) void this.#client.destroy(ENDED);
   }
 }

@@ -20,8 +20,11 @@ const TTL_MS_MAX = 300_000;
 const NOTHING_THERE_MS = 1_000;
 /** A longer answer is nobody's: it would cost memory and checks at every call. */
 const ADDRESSES_MAX = 64;
-/** Three tries of 2, 4 and 4 s to each name server. */
-const QUERY = { timeout: 2_000, tries: 3, maxTimeout: 4_000 };
+/**
+ * For a name server that does not answer. c-ares counts from what the server took lately, not from `timeout`, once it has
+ * answered at all: 0.25 s, doubled with each try, so that five tries are 8 s for one that is usually fast, and 18 s at most.
+ */
+const QUERY = { timeout: 2_000, tries: 5, maxTimeout: 4_000 };
 const NOTHING_THERE: readonly unknown[] = ["ENOTFOUND", "ENODATA"];
 
 export interface HostResolver {

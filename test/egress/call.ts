@@ -29,7 +29,7 @@ export function openTestCaller(options: Partial<CallerOptions> = {}): TestCaller
   };
 }
 
-export function callTo(url: string): Call {
+function callTo(url: string): Call {
   return {
     tenantId: "acme" as TenantId,
     method: "POST",

@@ -9,6 +9,11 @@ import { test } from "node:test";
 
 const DEADLINE_MS = 90_000;
 const MARK = "EGRESS_NAMESPACE";
+const TOOLS = [
+  ["unshare", "util-linux"],
+  ["ip", "iproute2"],
+  ["openssl", "openssl"],
+] as const;
 
 /**
  * Runs `cases` when this process is inside the namespace; else registers one test that runs `file` again inside of a new one,
@@ -25,7 +30,7 @@ export function testInNamespace(
     return;
   }
   test(name, () => {
-    installIproute2();
+    for (const [command, pack] of TOOLS) install(command, pack);
     const isRoot = process.getuid?.() === 0;
     const unshare = [...(isRoot ? ["-n"] : ["-r", "-n"]), process.execPath];
     const args = [...unshare, "--test", "--test-reporter=spec", file];
@@ -39,7 +44,6 @@ export function testInNamespace(
     assert.ifError(run.error);
     assert.equal(run.status, 0, `in the namespace (unshare ${args.join(" ")}):\n${said}`);
     assert.match(said, /^ℹ pass [1-9]/m, said);
-    for (const line of said.split("\n")) if (line.startsWith("ℹ figure:")) console.log(line);
   });
 }
 
@@ -57,11 +61,13 @@ export function addAddresses(addresses: readonly string[]): void {
     );
 }
 
-function installIproute2(): void {
-  if (spawnSync("ip", ["-V"]).status === 0) return;
-  assert.equal(process.getuid?.(), 0, "this test needs the command ip: install iproute2");
+/** With Debian's package manager where that is possible, else the test says what is missing. */
+function install(command: string, pack: string): void {
+  const isThere = () => spawnSync("which", [command]).status === 0;
+  if (isThere()) return;
+  assert.equal(process.getuid?.(), 0, `this test needs the command ${command}: install ${pack}`);
   const apt = (...args: string[]) => spawnSync("apt-get", args, { timeout: DEADLINE_MS });
   apt("update", "-q");
-  apt("install", "-qy", "--no-install-recommends", "iproute2");
-  assert.equal(spawnSync("ip", ["-V"]).status, 0, "iproute2 could not be installed with apt-get");
+  apt("install", "-qy", "--no-install-recommends", pack);
+  assert.ok(isThere(), `${command} is missing, and apt-get could not install ${pack}`);
 }
