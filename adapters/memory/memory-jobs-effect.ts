@@ -3,7 +3,7 @@ import { unreachable } from "#core/domain/assert.ts";
 import type { TaskId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
-import { applyEvent } from "#core/domain/job-state.ts";
+import { applyEvent, isFinished } from "#core/domain/job-state.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { JobsEffect } from "#core/ports/task-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
@@ -39,6 +39,14 @@ export function plannedFromMs(tables: MemoryTables, taskId: TaskId, nowMs: numbe
     (job) => applyEvent(job, { kind: "remove-planned" }, context).kind === "removed",
   );
   return planned.length === 0 ? null : Math.min(...planned.map((job) => job.scheduledAtMs));
+}
+
+/** Earliest `scheduledAt` ahead of now of the task's scheduled jobs that have not ended; null when there is none. */
+export function aheadFromMs(tables: MemoryTables, taskId: TaskId, nowMs: number): number | null {
+  const ahead = jobsOf(tables, taskId).filter(
+    (job) => job.trigger === "schedule" && job.scheduledAtMs > nowMs && !isFinished(job.status),
+  );
+  return ahead.length === 0 ? null : Math.min(...ahead.map((job) => job.scheduledAtMs));
 }
 
 function eventOfEffect(effect: JobsEffect, taskVersion: number): JobEvent | null {

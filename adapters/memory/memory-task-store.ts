@@ -20,7 +20,7 @@ import type {
   TaskStore,
 } from "#core/ports/task-store.ts";
 import { createTasks, liveTaskNamed, NAME_TAKEN } from "./memory-create-tasks.ts";
-import { applyJobsEffect, plannedFromMs } from "./memory-jobs-effect.ts";
+import { aheadFromMs, applyJobsEffect, plannedFromMs } from "./memory-jobs-effect.ts";
 import { oncePerKey } from "./memory-once-per-key.ts";
 import { pruneRows, purgeTasks } from "./memory-purge.ts";
 import type { MemoryTables } from "./memory-tables.ts";
@@ -111,7 +111,8 @@ export class MemoryTaskStore implements TaskStore {
       if (task === null) return { kind: "not-found" };
       const current = this.#withVersion(task);
       const planned = plannedFromMs(this.#tables, taskId, nowMs);
-      const edit = decide({ ...current, nowMs, plannedFromMs: planned });
+      const ahead = aheadFromMs(this.#tables, taskId, nowMs);
+      const edit = decide({ ...current, nowMs, plannedFromMs: planned, aheadFromMs: ahead });
       if (edit.kind === "refuse") return { kind: "refused", refusal: edit.refusal };
       if (edit.kind === "unchanged") return { kind: "unchanged", current };
       if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };

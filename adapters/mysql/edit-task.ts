@@ -17,10 +17,10 @@ import {
   resumeClaimedJobsSql,
   resumeRunningJobsSql,
   selectClockSql,
+  selectJobsAheadSql,
   selectLeftLimitedSql,
   selectOpenJobsSql,
   selectPausedJobsSql,
-  selectPlannedFromSql,
   selectPlannedJobsSql,
 } from "./statements/edit-jobs.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
@@ -77,11 +77,12 @@ async function lock(
   if (row === undefined) return null;
   const [clock] = await session.select(selectClockSql());
   const nowMs = readInstant(clock?.[0]);
-  const [planned] = await session.select(selectPlannedFromSql(taskId, nowMs));
+  const [found] = await session.select(selectJobsAheadSql(taskId, nowMs));
   return {
     ...readTaskWithVersion(row),
     nowMs,
-    plannedFromMs: planned === undefined ? null : readInstantOrNull(planned[0]),
+    plannedFromMs: readInstantOrNull(found?.[0] ?? null),
+    aheadFromMs: readInstantOrNull(found?.[1] ?? null),
   };
 }
 

@@ -10,6 +10,8 @@ export interface LockedTask extends TaskWithVersion {
   readonly nowMs: number;
   /** Earliest `scheduledAt` among the planned jobs that an edit may still remove; null when there is none. */
   readonly plannedFromMs: number | null;
+  /** Earliest `scheduledAt` ahead of now among its schedule's jobs that have not ended, claimed ahead or not; null when there is none. */
+  readonly aheadFromMs: number | null;
 }
 
 /** What an edit does to the jobs of its task, in the same transaction. */

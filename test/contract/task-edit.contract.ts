@@ -12,6 +12,7 @@ import {
   freshTaskId,
   HOUR_MS,
   makeTenant,
+  makeWorker,
   plannedJob,
   readJob,
   removeTask,
@@ -85,10 +86,12 @@ function writes(open: OpenStore): void {
       assert.deepEqual({ task: seen.task, version: seen.version }, built);
       assert(seen.nowMs >= beforeMs && seen.nowMs <= afterMs);
       assert.equal(seen.plannedFromMs, null);
+      assert.equal(seen.aheadFromMs, null);
 
       const frozen = plannedJob(task, beforeMs, 20_000);
-      await addJobs(store, task, [frozen]);
+      await addJobs(store, task, [frozen, plannedJob(task, beforeMs, -5_000)]);
       assert.equal((await look(store, task)).plannedFromMs, null);
+      assert.equal((await look(store, task)).aheadFromMs, frozen.scheduledAtMs);
 
       const later = plannedJob(task, beforeMs, 7 * HOUR_MS);
       const earlier = plannedJob(task, beforeMs, 6 * HOUR_MS);
@@ -98,6 +101,10 @@ function writes(open: OpenStore): void {
       await store.putJob({ ...reclaimed, claimNo: 1 });
       await store.putJob({ ...plannedJob(task, beforeMs, 4 * HOUR_MS), trigger: "manual" });
       assert.equal((await look(store, task)).plannedFromMs, earlier.scheduledAtMs);
+      await store.putJob({ ...frozen, status: "running", claimNo: 1, workerId: makeWorker() });
+      assert.equal((await look(store, task)).aheadFromMs, frozen.scheduledAtMs);
+      await store.putJob({ ...frozen, status: "cancelled", finishedAtMs: beforeMs });
+      assert.equal((await look(store, task)).aheadFromMs, reclaimed.scheduledAtMs);
     }),
   );
 }

@@ -112,7 +112,8 @@ describe("a task's life", { concurrency: 20, timeout: 120_000 }, () => {
     const [call] = callsTo("/ok/once");
     assert(call !== undefined);
     const lateMs = call.arrivedAtMs - Date.parse(call.scheduledAt);
-    assert.ok(lateMs >= 0 && lateMs < 1_000, `${lateMs} ms late`);
+    // Early is never right; how late depends on what else the machine does.
+    assert.ok(lateMs >= 0 && lateMs < 3_000, `${lateMs} ms late`);
     await passed(500);
     const [job, ...others] = await jobsOf(task);
     assert.equal(others.length, 0);
@@ -181,13 +182,14 @@ describe("a task's life", { concurrency: 20, timeout: 120_000 }, () => {
     const schedule = { type: "cron", expression: soonDaily(15), timezone: "UTC" };
     const paused = await create({ path: "/ok/resumed", schedule });
     const edited = await create({ path: "/ok/edited", schedule });
+    const once = await create({ path: "/ok/once-resumed", schedule: inMs(14_000) });
     await passed(2_500);
-    await act("POST", `/v1/tasks/${paused}/pause`, 200);
+    for (const task of [paused, once]) await act("POST", `/v1/tasks/${task}/pause`, 200);
     await act("PATCH", `/v1/tasks/${edited}`, 200, { description: "kept", schedule });
     await passed(2_500);
-    await act("POST", `/v1/tasks/${paused}/resume`, 200);
+    for (const task of [paused, once]) await act("POST", `/v1/tasks/${task}/resume`, 200);
     await act("PATCH", `/v1/tasks/${edited}`, 200, { timeoutSeconds: 20 });
-    const paths = ["/ok/resumed", "/ok/edited"];
+    const paths = ["/ok/resumed", "/ok/edited", "/ok/once-resumed"];
     await sink.until(() => paths.every((path) => callsTo(path).length > 0), 40_000);
     await passed(4_000);
     for (const path of paths) assert.equal(callsTo(path).length, 1, path);

@@ -198,8 +198,7 @@ function groups(size: number): Sample[] {
     insertTaskVersionsSql: insertTaskVersion.insertTaskVersionsSql(
       tasks.map(({ id }) => versionOf(id)),
     ),
-    selectTaskIdsSql: insertTask.selectTaskIdsSql(tasks.map(({ id }) => id)),
-    selectTakenNamesSql: taskQuota.selectTakenNamesSql(
+    selectNamesSql: taskQuota.selectNamesSql(
       TENANT,
       tasks.map(({ name }) => name),
     ),
@@ -240,7 +239,7 @@ function singles(): Sample[] {
     selectPlannedJobsSql: editJobs.selectPlannedJobsSql(id, NOW_MS),
     selectClockSql: editJobs.selectClockSql(),
     selectLeftLimitedSql: editJobs.selectLeftLimitedSql(id),
-    selectPlannedFromSql: editJobs.selectPlannedFromSql(id, NOW_MS),
+    selectJobsAheadSql: editJobs.selectJobsAheadSql(id, NOW_MS),
     insertTaskSql: insertTask.insertTaskSql({
       ...task,
       id: makeTaskId(NOW_MS, 4, new Uint8Array(8)),

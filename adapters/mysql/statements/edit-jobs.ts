@@ -27,12 +27,19 @@ export function selectClockSql(): string {
   return "SELECT UTC_TIMESTAMP(3)";
 }
 
+/** The schedule's jobs that are ahead of now and have not ended. */
+function ahead(id: TaskId, nowMs: number): string {
+  return `task_id = ${taskId(id)} AND id >= ${jobIdsFrom(nowMs)} AND scheduled_at > ${instant(nowMs)} AND status IN ('pending', 'waiting', 'running') AND \`trigger\` = 'schedule'`;
+}
+
 /**
- * The earliest planned job that the edit may remove. Locks: none (the delete has the guards).
- * Result: one row with its `scheduled_at`, or none.
+ * The earliest planned job that the edit may remove, and the earliest that is ahead at all. Locks: none (the writes have the
+ * guards). Result: one row with the two `scheduled_at`, NULL where there is none.
  */
-export function selectPlannedFromSql(id: TaskId, nowMs: number): string {
-  return `SELECT scheduled_at FROM jobs FORCE INDEX (by_task) WHERE ${plannedLater(id, nowMs)} ORDER BY id LIMIT 1`;
+export function selectJobsAheadSql(id: TaskId, nowMs: number): string {
+  const first = (jobs: string) =>
+    `(SELECT scheduled_at FROM jobs FORCE INDEX (by_task) WHERE ${jobs} ORDER BY id LIMIT 1)`;
+  return `SELECT ${first(plannedLater(id, nowMs))}, ${first(ahead(id, nowMs))}`;
 }
 
 /** What event 17 may remove. Locks: none. Result: ids in order. */

@@ -60,7 +60,7 @@ function lock(changes: Partial<Task> = {}, plannedFromMs: number | null = null):
     updatedAtMs: NOW_MS - 86_400_000,
     ...changes,
   };
-  return { task, version, nowMs: NOW_MS, plannedFromMs };
+  return { task, version, nowMs: NOW_MS, plannedFromMs, aheadFromMs: plannedFromMs };
 }
 
 function settingsOf(

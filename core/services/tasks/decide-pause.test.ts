@@ -18,7 +18,7 @@ const EVERY_MINUTE: Schedule = {
   anchor: "1970-01-01T00:00:00.000Z",
 };
 
-function lock(changes: Partial<Task> = {}, plannedFromMs: number | null = null): LockedTask {
+function lock(changes: Partial<Task> = {}, aheadFromMs: number | null = null): LockedTask {
   const id = makeTaskId(NOW_MS - 86_400_000, 7, new Uint8Array(8));
   const task: Task = {
     id,
@@ -56,7 +56,7 @@ function lock(changes: Partial<Task> = {}, plannedFromMs: number | null = null):
     timeoutMs: 30_000,
     retry: RETRY_DEFAULT,
   };
-  return { task, version, nowMs: NOW_MS, plannedFromMs };
+  return { task, version, nowMs: NOW_MS, plannedFromMs: null, aheadFromMs };
 }
 
 function written<R>(decided: TaskEdit<R>) {
@@ -85,8 +85,8 @@ test("pause of a paused task changes nothing, of a completed one is refused", ()
   });
 });
 
-test("a completed task whose last job is planned far ahead can be paused and resumed", () => {
-  const atMs = NOW_MS + 120_000;
+test("a completed task whose last job is still ahead can be paused and resumed", () => {
+  const atMs = NOW_MS + 2_000;
   const schedule: Schedule = { type: "at", at: new Date(atMs).toISOString() };
   const locked = lock({ schedule, status: "completed", nextRunAtMs: null }, atMs);
   const paused = written(decidePause(locked)).task;

@@ -12,14 +12,14 @@ export type StateRefusal =
 
 const REFUSE_COMPLETED = { kind: "refuse", refusal: { kind: "completed" } } as const;
 
-/** A completed task can be paused only while its last runs are planned so far ahead that an edit could still remove them. */
+/** A task is completed when its last job is made, ahead of its time: until then it can still be paused. */
 export function decidePause({
   task,
   nowMs,
-  plannedFromMs,
+  aheadFromMs,
 }: LockedTask): TaskEdit<{ readonly kind: "completed" }> {
   if (task.status === "paused") return { kind: "unchanged" };
-  if (task.status === "completed" && plannedFromMs === null) return REFUSE_COMPLETED;
+  if (task.status === "completed" && aheadFromMs === null) return REFUSE_COMPLETED;
   return write({ ...task, status: "paused" }, nowMs, { kind: "cancel", reason: REASON_PAUSED });
 }
 
