@@ -47,6 +47,7 @@ describe("migrate", () => {
           "revocations",
           "task_versions",
           "tasks",
+          "tenant_locks",
           "workers",
         ],
       );
