@@ -29,7 +29,7 @@ export interface HistoryOptions extends CassandraConnection {
   readonly nowMs?: (() => number) | undefined;
 }
 
-const REQUEST_TIMEOUT_MS = 1_800;
+const REQUEST_TIMEOUT_MS = 1_500;
 
 /**
  * Opens the store without connecting: the first verb does, and every later one again for as long as Cassandra is away.
