@@ -5,7 +5,7 @@ import { makeJobId, makeTaskId, type TaskId, type TenantId } from "#core/domain/
 import type { Job } from "#core/domain/job.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
 
-export const sha256: Sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+const sha256: Sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
 export const REQUEST: HttpRequest = {
   method: "POST",
