@@ -13,6 +13,7 @@ export interface BulkTasks {
   readonly dueMs: number;
   readonly spreadMs: number;
   readonly timeoutMs?: number;
+  readonly maxAttempts?: number;
 }
 
 const RETRY = {
@@ -27,6 +28,7 @@ const COUNT_MAX = 100_000;
 /** Task n has partition n mod 4,096, tenant n mod 100 and priority n mod 4. */
 export async function createBulkTasks(tasks: BulkTasks): Promise<void> {
   const { run, count, batch, url, schedule, dueMs, spreadMs, timeoutMs = 30_000 } = tasks;
+  const retry = { ...RETRY, maxAttempts: tasks.maxAttempts ?? RETRY.maxAttempts };
   if (count > COUNT_MAX) throw new Error(`at most ${COUNT_MAX} tasks`);
   const hex = batch.toString(16).padStart(2, "0");
   // A UUIDv7 that ends in n: 48 bits of time, version and partition, variant, the rest.
@@ -38,10 +40,10 @@ export async function createBulkTasks(tasks: BulkTasks): Promise<void> {
   await run(`SET SESSION cte_max_recursion_depth = ${COUNT_MAX}`);
   await run(
     `INSERT INTO task_versions (part, task_id, request_version, request, timeout_ms, retry)
-     SELECT n % 4096, ${id}, 1, '${JSON.stringify(request)}', ${timeoutMs}, '${JSON.stringify(RETRY)}' FROM ${numbers}`,
+     SELECT n % 4096, ${id}, 1, '${JSON.stringify(request)}', ${timeoutMs}, '${JSON.stringify(retry)}' FROM ${numbers}`,
   );
   await run(
     `INSERT INTO tasks (part, id, tenant_id, name, tags, status, schedule, priority, catch_up, next_run_at, version, request_version, timeout_ms, max_attempts, created_at, updated_at)
-     SELECT n % 4096, ${id}, CONCAT('bulk-', n % 100), CONCAT('task ${batch} ', n), '[]', 'active', '${JSON.stringify(schedule)}', n % 4, 'all', ${nextRunAt}, 1, 1, ${timeoutMs}, ${RETRY.maxAttempts}, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3) FROM ${numbers}`,
+     SELECT n % 4096, ${id}, CONCAT('bulk-', n % 100), CONCAT('task ${batch} ', n), '[]', 'active', '${JSON.stringify(schedule)}', n % 4, 'all', ${nextRunAt}, 1, 1, ${timeoutMs}, ${retry.maxAttempts}, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3) FROM ${numbers}`,
   );
 }

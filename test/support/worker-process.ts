@@ -35,11 +35,15 @@ process.once("exit", () => {
 });
 
 /** Starts `script` (a path in the repository) under this Node with `env` and nothing of ours besides PATH and the like. */
-export function startProcess(script: string, env: Readonly<Record<string, string>>): OwnProcess {
+export function startProcess(
+  script: string,
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): OwnProcess {
   const passedOn = Object.fromEntries(
     PASSED_ON.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
   );
-  const child = spawn(process.execPath, [resolve(REPOSITORY, script)], {
+  const child = spawn(process.execPath, [resolve(REPOSITORY, script), ...args], {
     cwd: REPOSITORY,
     // A zone of its own, so that a mistake with zones cannot hide.
     env: { TZ: "America/St_Johns", ...passedOn, ...env },
@@ -115,4 +119,14 @@ export function startWorker(kind: "scheduler" | "executor", settings: WorkerSett
     ...(kind === "executor" ? { EGRESS_ALLOW: "127.0.0.0/8:*" } : {}),
     ...settings.env,
   });
+}
+
+/** Starts a function on its schedule: a run at once, then one every minute. The archiver's `env` says where Cassandra is. */
+export function startTick(kind: "reconciler" | "archiver", settings: WorkerSettings): OwnProcess {
+  const { mysqlUrl, databasePrefix, env = {} } = settings;
+  return startProcess(
+    "local/tick.ts",
+    { MYSQL_URL: mysqlUrl, DATABASE_PREFIX: databasePrefix, ...env },
+    [kind],
+  );
 }

@@ -1,39 +1,40 @@
-/** Finished jobs by the thousand, made by the server itself, as if executors had made them. */
+/** Jobs by the thousand, made by the server itself: of every task there is, pending, or finished as if executors had done them. */
 import type { RowDataPacket } from "mysql2/promise";
 
-export interface FinishedJobs {
+export interface BulkJobs {
   readonly run: (sql: string) => Promise<RowDataPacket[]>;
+  readonly status: "pending" | "succeeded" | "dead" | "cancelled";
   /** Each task there is gets so many. */
   readonly perTask: number;
   /** Scheduled times: the first, and how far apart; epoch ms and ms. */
   readonly fromMs: number;
   readonly stepMs: number;
-  /** `due_at` against now: below 0 they are to be archived at once. */
+  /** `due_at` against the database's now: below 0 a finished job is to be archived at once. */
   readonly dueInMs: number;
-  readonly status?: "succeeded" | "dead" | "cancelled";
 }
 
 const RECORD = {
   attempt: 1,
-  startedAtMs: 0,
   lagMs: 4,
   durationMs: 81,
   statusCode: 200,
   error: null,
-  responseBody: "accepted and queued as rpt_01hzy3v8k2",
+  responseBody: "accepted, and queued as rpt_01hzy3v8k2",
 };
 
-export async function createFinishedJobs(jobs: FinishedJobs): Promise<void> {
-  const { run, perTask, fromMs, stepMs, dueInMs, status = "succeeded" } = jobs;
+export async function createBulkJobs(jobs: BulkJobs): Promise<void> {
+  const { run, status, perTask, fromMs, stepMs, dueInMs } = jobs;
   const ms = `(${fromMs} + n * ${stepMs})`;
   const at = `TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ${ms} * 1000 MICROSECOND`;
   const due = `UTC_TIMESTAMP(3) + INTERVAL ${dueInMs * 1_000} MICROSECOND`;
   const numbers = `(WITH RECURSIVE s (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < ${perTask - 1}) SELECT n FROM s) AS s`;
   const record = `JSON_OBJECT('1', JSON_SET('${JSON.stringify(RECORD)}', '$.startedAtMs', ${ms} + 4))`;
+  // claim_no, attempt, attempts, finished_at
+  const done = status === "pending" ? "0, 0, NULL, NULL" : `1, 1, ${record}, ${at}`;
   await run("SET SESSION cte_max_recursion_depth = 100000");
   await run(
-    `INSERT INTO jobs (part, id, task_id, tenant_id, task_version, \`trigger\`, status, priority, queue, scheduled_at, run_at, due_at, claim_no, attempt, lost, max_attempts, timeout_ms, attempts, finished_at)
-     SELECT part, UNHEX(CONCAT(LPAD(HEX(${ms}), 12, '0'), HEX(tasks.id), '0000')), tasks.id, tenant_id, request_version, 'schedule', '${status}', priority, priority * 16, ${at}, ${at}, ${due}, 1, 1, 0, max_attempts, timeout_ms, ${record}, ${at} + INTERVAL 93000 MICROSECOND
+    `INSERT INTO jobs (part, id, task_id, tenant_id, task_version, status, priority, queue, scheduled_at, run_at, due_at, max_attempts, timeout_ms, claim_no, attempt, attempts, finished_at)
+     SELECT part, UNHEX(CONCAT(LPAD(HEX(${ms}), 12, '0'), HEX(tasks.id), '0000')), tasks.id, tenant_id, request_version, '${status}', priority, priority * 16, ${at}, ${at}, ${due}, max_attempts, timeout_ms, ${done}
      FROM tasks JOIN ${numbers}`,
   );
   if (status !== "dead") return;
