@@ -15,6 +15,8 @@ const REQUEST_MS = 30_000;
 export interface TestKeyspace {
   readonly contactPoints: string;
   readonly keyspace: string;
+  /** Tells a process of ours where it is. */
+  readonly env: Readonly<Record<string, string>>;
   /** Runs a statement on a connection of its own; `{ks}` stands for the keyspace. Returns its rows as objects. */
   run(query: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
 }
@@ -56,7 +58,8 @@ export async function makeTestKeyspace(): Promise<TestKeyspace> {
       await own?.end();
     }
   });
-  return { contactPoints, keyspace, run };
+  const env = { CASSANDRA_CONTACT_POINTS: contactPoints, CASSANDRA_KEYSPACE: keyspace };
+  return { contactPoints, keyspace, env, run };
 }
 
 async function startOwn(
