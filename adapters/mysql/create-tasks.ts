@@ -1,6 +1,6 @@
 /** Makes tasks: one, under an idempotency key if it has one, or many at once. */
 import { assert } from "#core/domain/assert.ts";
-import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import type { TenantId } from "#core/domain/ids.ts";
 import { BULK_TASKS_MAX } from "#core/domain/limits.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
@@ -10,9 +10,9 @@ import { NAME_KEY } from "./edit-task.ts";
 import { isDuplicateOf } from "./errors.ts";
 import { oncePerKey } from "./once-per-key.ts";
 import type { Session } from "./pool.ts";
-import { insertTaskSql, insertTasksSql, selectTaskIdsSql } from "./statements/insert-task.ts";
+import { insertTaskSql, insertTasksSql } from "./statements/insert-task.ts";
 import { insertTaskVersionSql, insertTaskVersionsSql } from "./statements/insert-task-version.ts";
-import { countOpenTasksSql, lockTenantSql, selectTakenNamesSql } from "./statements/task-quota.ts";
+import { countOpenTasksSql, lockTenantSql, selectNamesSql } from "./statements/task-quota.ts";
 import type { Database } from "./transaction.ts";
 
 /**
@@ -20,6 +20,9 @@ import type { Database } from "./transaction.ts";
  * under way just now, and nobody sees yet, is less.
  */
 const COUNTED_LOCKED = 1_000;
+
+/** How often a group begins anew because one of its names was taken between its read and its write. */
+const NAME_RACES_MAX = 5;
 
 const CREATED = { kind: "created" } as const;
 const NAME_TAKEN = { kind: "name-taken" } as const;
@@ -75,67 +78,54 @@ async function countUsed(
   return count();
 }
 
-export function createTasks(
+export async function createTasks(
   database: Database,
   created: readonly TaskWithVersion[],
   quota: TaskQuota | null,
 ): Promise<readonly Creation[]> {
   assert(created.length <= BULK_TASKS_MAX, "a group of tasks is bounded");
   const tenantId = created[0]?.task.tenantId;
-  if (tenantId === undefined) return Promise.resolve([]);
+  if (tenantId === undefined) return [];
   for (const { task, version } of created) {
     assert(task.tenantId === tenantId, "a group of tasks is one tenant's");
     assert(version.taskId === task.id, "a task is made with a version of its own");
   }
-  return database.transaction(async (session) => {
-    const refused = await refusedByQuota(session, tenantId, created, quota);
-    const wanted = created.filter(({ task }) => !refused.has(task.id));
-    const made = await insertThoseFree(session, wanted);
-    const versions = wanted.filter(({ task }) => made.has(task.id));
-    if (versions.length > 0) {
-      await session.write(insertTaskVersionsSql(versions.map(({ version }) => version)));
+  for (let tries = 1; ; tries++) {
+    try {
+      return await database.transaction((session) =>
+        createGroup(session, tenantId, created, quota),
+      );
+    } catch (error) {
+      // Somebody has taken one of the names just now: who has which is read again.
+      if (!isDuplicateOf(error, NAME_KEY) || tries >= NAME_RACES_MAX) throw error;
     }
-    return created.map(
-      ({ task: { id } }) => refused.get(id) ?? (made.has(id) ? CREATED : NAME_TAKEN),
-    );
-  });
+  }
 }
 
-/** What has no room; names that are taken take none. */
-async function refusedByQuota(
+async function createGroup(
   session: Session,
   tenantId: TenantId,
   created: readonly TaskWithVersion[],
   quota: TaskQuota | null,
-): Promise<Map<TaskId, Creation>> {
-  const refused = new Map<TaskId, Creation>();
-  if (quota === null) return refused;
-  const used = await countUsed(session, tenantId, quota, created.length);
-  let room = quota.tasksMax - used;
-  if (room >= created.length) return refused;
+): Promise<Creation[]> {
+  const used = quota === null ? 0 : await countUsed(session, tenantId, quota, created.length);
+  const limit = quota === null ? Number.POSITIVE_INFINITY : quota.tasksMax;
   const names = created.map(({ task }) => task.name);
-  const rows = await session.select(selectTakenNamesSql(tenantId, names));
-  const taken = new Set(rows.map((row) => row[0] as string));
-  for (const { task } of created) {
-    if (taken.has(task.name)) continue;
-    if (room > 0) {
-      room--;
-      taken.add(task.name);
-    } else refused.set(task.id, { kind: "quota", limit: quota.tasksMax, used });
+  const rows = await session.select(selectNamesSql(tenantId, names));
+  const owners = new Map(rows.map((row) => [row[0] as string, readTaskId(row[1])]));
+  const fresh: TaskWithVersion[] = [];
+  const results = created.map((one): Creation => {
+    const { id, name } = one.task;
+    const owner = owners.get(name);
+    if (owner !== undefined) return owner === id ? CREATED : NAME_TAKEN;
+    if (used + fresh.length >= limit) return { kind: "quota", limit, used };
+    owners.set(name, id);
+    fresh.push(one);
+    return CREATED;
+  });
+  if (fresh.length > 0) {
+    await session.write(insertTasksSql(fresh.map(({ task }) => task)));
+    await session.write(insertTaskVersionsSql(fresh.map(({ version }) => version)));
   }
-  return refused;
-}
-
-/** Inserts the tasks whose names are free, and tells which those are. */
-async function insertThoseFree(
-  session: Session,
-  created: readonly TaskWithVersion[],
-): Promise<Set<TaskId>> {
-  if (created.length === 0) return new Set();
-  const tasks = created.map(({ task }) => task);
-  const ids = tasks.map(({ id }) => id);
-  const inserted = await session.write(insertTasksSql(tasks));
-  if (inserted === ids.length) return new Set(ids);
-  const rows = await session.select(selectTaskIdsSql(ids));
-  return new Set(rows.map((row) => readTaskId(row[0])));
+  return results;
 }

@@ -1,4 +1,7 @@
-/** Schedulers, executors and the API writing to the same few tasks at once: nobody deadlocks, no claim is given twice. */
+/**
+ * Schedulers, executors, reconcilers, archivers and the API writing to the same few tasks at once: nobody deadlocks, no claim is
+ * given twice.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -12,11 +15,20 @@ import type { LogFields, Logger } from "#core/ports/logger.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import type { JobsEffect } from "#core/ports/task-store.ts";
 import { materializeDueTasks } from "#core/services/scheduler/materialize-due-tasks.ts";
-import { buildTask, HOUR_MS, makeWorker, RETENTION } from "#test/contract/builders.ts";
+import { buildTask, HOUR_MS, makeTenant, makeWorker } from "#test/contract/builders.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import {
+  archive,
+  createAndDelete,
+  dieAndRescue,
+  retryAndCancel,
+  shuffled,
+} from "./upkeep-actors.ts";
 
 const SECONDS = Number(process.env.CONTENTION_SECONDS ?? 10);
 const TASKS = 60;
+/** So short that the archiver has work; longer than a resume reaches back. */
+const RETENTION = { succeededMs: 3_000, endedMs: 3_000 };
 const QUEUES = [0, 1, 2, 16, 17, 18, 32, 33, 34, 48, 49, 50];
 
 describe("everybody at once", () => {
@@ -52,6 +64,7 @@ describe("everybody at once", () => {
     const endsAt = performance.now() + SECONDS * 1_000;
     const claims = new Set<string>();
     const counts = { made: 0, claimed: 0, recorded: 0, lostRaces: 0, edits: 0, runs: 0 };
+    const upkeep = { rescued: 0, archived: 0, retried: 0, cancelled: 0, created: 0 };
 
     async function repeat(step: () => Promise<void>): Promise<void> {
       while (performance.now() < endsAt) await step();
@@ -121,9 +134,42 @@ describe("everybody at once", () => {
       });
     }
 
-    await Promise.all([scheduler(), scheduler(), executor(), executor(), executor(), api(), api()]);
-    t.diagnostic(`${JSON.stringify(counts)}, reruns ${JSON.stringify(reruns)}`);
-    for (const [name, count] of Object.entries(counts)) {
+    function reconciler(): Promise<void> {
+      const shard = openShard();
+      return repeat(async () => {
+        upkeep.rescued += await dieAndRescue(shard, QUEUES, RETENTION);
+      });
+    }
+    function archiver(): Promise<void> {
+      const shard = openShard();
+      return repeat(async () => {
+        upkeep.archived += await archive(shard);
+      });
+    }
+    function tenant(): Promise<void> {
+      const shard = openShard();
+      return repeat(async () => {
+        const task = tasks[Math.floor(Math.random() * tasks.length)];
+        assert.ok(task);
+        const done = await retryAndCancel(shard, task, RETENTION);
+        upkeep.retried += done.retried;
+        upkeep.cancelled += done.cancelled;
+      });
+    }
+    const tenantId = makeTenant();
+    function creator(): Promise<void> {
+      const shard = openShard();
+      return repeat(async () => {
+        upkeep.created += await createAndDelete(shard, tenantId, RETENTION);
+      });
+    }
+
+    await Promise.all([
+      ...[scheduler(), scheduler(), executor(), executor(), executor(), api(), api()],
+      ...[reconciler(), archiver(), archiver(), tenant(), tenant(), creator(), creator()],
+    ]);
+    t.diagnostic(`${JSON.stringify({ ...counts, ...upkeep })}, reruns ${JSON.stringify(reruns)}`);
+    for (const [name, count] of Object.entries({ ...counts, ...upkeep })) {
       if (name !== "lostRaces") assert.ok(count > SECONDS, `${name}: ${count}`);
     }
     assert.equal(counts.lostRaces, 0, "every result was of a job in its holder's hands");
@@ -206,11 +252,4 @@ async function edit(shard: Shard, { tenantId, id }: Task): Promise<void> {
     RETENTION,
   );
   assert.equal(result.kind, "written");
-}
-
-function shuffled<Item>(items: readonly Item[]): Item[] {
-  return items
-    .map((item) => ({ item, at: Math.random() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ item }) => item);
 }

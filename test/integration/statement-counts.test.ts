@@ -2,12 +2,14 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { openShards } from "#adapters/mysql/shards.ts";
+import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import { makeWorkerId } from "#core/domain/ids.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
 import type { DueTask } from "#core/domain/task.ts";
 import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
+import { buildTask } from "#test/contract/builders.ts";
 import { type CountingProxy, openCountingProxy } from "./counting-proxy.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { seedRows } from "./seed-rows.ts";
@@ -131,6 +133,90 @@ describe("statements on the wire", () => {
     const dead = await shard.jobs.recordResults(deaths, RETENTION);
     assert.deepEqual(dead, { written: again.length, lostRaces: 0 });
     assert.deepEqual(verbs(proxy.take()), ["INSERT", "UPDATE"]);
+  });
+
+  /** Gives `count` of the jobs that are pending to a worker of their own, which then dies. */
+  async function lose(count: number) {
+    const lost = makeWorkerId(new Uint8Array(16).fill(4));
+    await databases.run(
+      `UPDATE jobs SET status = 'running', worker_id = x'${lost}', claim_no = claim_no + 1, attempt = attempt + 1 WHERE status = 'pending' LIMIT ${count}`,
+    );
+    return shard.jobs.listHeldBy([lost], 1_000);
+  }
+
+  test("a rescue takes four, whatever the group; finding what was lost one", async () => {
+    for (const count of [1, 300]) {
+      const held = await lose(count);
+      assert.deepEqual(verbs(proxy.take()), ["SELECT"]);
+      const rescued = await shard.jobs.rescue(held, RETENTION);
+      assert.equal(rescued.pending, count);
+      assert.deepEqual(verbs(proxy.take()), ["INSERT", "UPDATE", "UPDATE", "UPDATE"]);
+    }
+  });
+
+  test("an archiver's round takes seven, whatever the group; a look that finds nothing one", async () => {
+    for (const count of [1, 300]) {
+      await databases.run(
+        `UPDATE jobs SET status = 'dead', due_at = UTC_TIMESTAMP(3) WHERE status = 'pending' LIMIT ${count}`,
+      );
+      for (;;) {
+        const found = await shard.jobs.listArchivable(count, 1_000_000);
+        if (found.length === 0) break;
+        assert.deepEqual(verbs(proxy.take()), ["SELECT", "SELECT", "SELECT"]);
+        assert.equal(await shard.jobs.deleteArchived(found), found.length);
+        assert.deepEqual(verbs(proxy.take()), ["BEGIN", "SELECT", "DELETE", "COMMIT"]);
+      }
+      assert.deepEqual(verbs(proxy.take()), ["SELECT"]);
+    }
+  });
+
+  test("tasks at once take five, with a quota six, whatever the group; one with key and quota seven", async () => {
+    const { task } = buildTask(Date.now());
+    const { tenantId } = task;
+    const groupOf = (count: number) =>
+      Array.from({ length: count }, () => buildTask(Date.now(), { task: { tenantId } }));
+    for (const count of [1, 200]) {
+      await shard.tasks.createMany(groupOf(count));
+      assert.deepEqual(verbs(proxy.take()), ["BEGIN", "SELECT", "INSERT", "INSERT", "COMMIT"]);
+      await shard.tasks.createMany(groupOf(count), { tasksMax: 100_000 });
+      const counted = ["BEGIN", "SELECT", "SELECT", "INSERT", "INSERT", "COMMIT"];
+      assert.deepEqual(verbs(proxy.take()), counted);
+    }
+    const key = { route: "r", key: "k", bodyHash: "00".repeat(32), expiresInMs: 60_000 };
+    const [built] = groupOf(1);
+    assert.ok(built);
+    const keyed = { ...key, answerOf: () => "{}" };
+    await shard.tasks.create(built, keyed, { tasksMax: 100_000 });
+    const made = ["BEGIN", "INSERT", "SELECT", "INSERT", "INSERT", "UPDATE", "COMMIT"];
+    assert.deepEqual(verbs(proxy.take()), made);
+    await shard.tasks.create(built, keyed, { tasksMax: 100_000 });
+    assert.deepEqual(verbs(proxy.take()), ["BEGIN", "INSERT", "SELECT", "COMMIT"]);
+  });
+
+  test("a retry takes six, whatever the group; a cancel five, or six where the job runs", async () => {
+    const built = buildTask(Date.now());
+    const { task } = built;
+    await shard.tasks.create(built);
+    const jobs = Array.from({ length: 300 }, (_, n) =>
+      makeScheduledJob(task, "schedule", Date.now() + n, Date.now()),
+    );
+    await databases.run(insertJobsSql(jobs));
+    await databases.run(`UPDATE jobs SET status = 'dead' WHERE tenant_id = '${task.tenantId}'`);
+    proxy.take();
+    const [first, ...rest] = jobs.map(({ id }) => ({ id, delayMs: 0 }));
+    assert.ok(first);
+    for (const group of [[first], rest]) {
+      const outcomes = await shard.jobs.retryDead(task.tenantId, group);
+      assert.equal([...outcomes.values()].filter((one) => one === "moved").length, group.length);
+      const taken = ["BEGIN", "SELECT", "SELECT", "SELECT", "UPDATE", "COMMIT"];
+      assert.deepEqual(verbs(proxy.take()), taken);
+    }
+    await shard.jobs.cancel(task.tenantId, first.id, RETENTION);
+    assert.deepEqual(verbs(proxy.take()), ["BEGIN", "SELECT", "SELECT", "UPDATE", "COMMIT"]);
+    await databases.run(`UPDATE jobs SET status = 'running' WHERE tenant_id = '${task.tenantId}'`);
+    await shard.jobs.cancel(task.tenantId, first.id, RETENTION);
+    const marked = ["BEGIN", "SELECT", "SELECT", "UPDATE", "INSERT", "COMMIT"];
+    assert.deepEqual(verbs(proxy.take()), marked);
   });
 
   test("a poll takes one, a renewal one", async () => {

@@ -19,10 +19,10 @@ export function insertTaskVersionSql(version: TaskVersion): string {
 }
 
 /**
- * Inserts the versions of tasks that the same transaction has inserted; what a repeat finds there is left alone.
+ * Inserts the versions of tasks that the same transaction has inserted.
  *
- * Index: primary key. Locks: the new rows (X). Isolation: READ COMMITTED. Result: how many are new.
+ * Index: primary key. Locks: the new rows (X). Isolation: READ COMMITTED. Result: the number of rows sent.
  */
 export function insertTaskVersionsSql(versions: readonly TaskVersion[]): string {
-  return `${INTO} ${versions.map(row).join(", ")} ON DUPLICATE KEY UPDATE task_versions.task_id = task_versions.task_id`;
+  return `${INTO} ${versions.map(row).join(", ")}`;
 }

@@ -8,7 +8,7 @@ import { NEWEST_VERSION, TASK_WITH_VERSION_COLUMNS } from "../task-rows.ts";
  * A tenant's live tasks, newest first: ids begin with the creation time.
  *
  * Index: live (tenant_id, live_id), or by_status (tenant_id, status, id), backwards; stops at the limit. Never another tenant's
- *   rows, nor deleted ones. A filter by priority or tag walks what it leaves out (measured: MEASURED_TAG).
+ *   rows, nor deleted ones. A filter by priority or tag walks what it leaves out (measured: a tag that 5 of 50,000 have, 110 ms).
  * Locks: none. Isolation: READ COMMITTED. Result: at most `limit` rows.
  */
 export function listTasksSql(
