@@ -8,7 +8,7 @@ import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
 import type { ApiHandler } from "#functions/_shared/create-api.ts";
 import { ROUTES } from "#functions/_shared/routes.ts";
-import { type ApiAnswer, openClient } from "#test/support/api-client.ts";
+import { type ApiAnswer, openClient, openPlainClient } from "#test/support/api-client.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
 import { createGateway, GATEWAY_LIMITS, type GatewayLimits } from "./gateway-server.ts";
 
@@ -44,7 +44,7 @@ async function openGateway(
   return {
     port,
     errors,
-    call: openClient(`http://127.0.0.1:${port}`, "key"),
+    call: openPlainClient(`http://127.0.0.1:${port}`, "key"),
     async [Symbol.asyncDispose]() {
       server.close();
       server.closeAllConnections();
@@ -113,7 +113,7 @@ test("paths and methods that there are not", async () => {
   assertProblem(answer, 405);
   assert.equal(answer.headers.get("allow"), "POST, GET");
   assertProblem(await api.acme("OPTIONS", "/v1/tasks/x"), 405);
-  const head = await api.acme("HEAD", "/v1/tasks");
+  const head = await openPlainClient(api.url, "key")("HEAD", "/v1/tasks");
   assert.deepEqual([head.status, head.text], [405, ""]);
 });
 
@@ -232,7 +232,7 @@ test("requests beyond 10 MB, or 6 MB as an event, are 413, told or not told befo
 test("each API key has its rate and burst; who sends more is 429 with Retry-After", async () => {
   let nowMs = 0;
   await using gateway = await openGateway(ok, { ratePerSecond: 0.4, burst: 2 }, () => nowMs);
-  const as = (key: string | null) => openClient(`http://127.0.0.1:${gateway.port}`, key);
+  const as = (key: string | null) => openPlainClient(`http://127.0.0.1:${gateway.port}`, key);
   const statusOf = async (key: string | null) => (await as(key)("GET", "/v1/tasks")).status;
   assert.deepEqual([await statusOf("key"), await statusOf("key")], [200, 200]);
   const refused = await as("key")("POST", "/v1/tasks", undefined, { raw: "x".repeat(2_000_000) });
@@ -263,7 +263,7 @@ test("the handler's event tells which API key the gateway saw", async () => {
     return ok();
   });
   await gateway.call("GET", "/v1/tasks");
-  await openClient(`http://127.0.0.1:${gateway.port}`, null)("GET", "/v1/tasks");
+  await openPlainClient(`http://127.0.0.1:${gateway.port}`, null)("GET", "/v1/tasks");
   assert.deepEqual(
     seen.map(({ apiKey, apiKeyId, userArn }) => [apiKey, apiKeyId, userArn]),
     [
