@@ -53,6 +53,8 @@ export type TaskInput = {
     /** Share of a delay by which it varies at random, both ways. */
     readonly jitter?: number;
   };
+  /** Whether the first bytes of each answer are kept with its attempt. */
+  readonly captureResponse?: boolean;
   /** Which of the runs that are missed by more than a minute are made up for. */
   readonly catchUp?: "all" | "latest" | "none";
   /** No run before it. */
@@ -111,6 +113,8 @@ export type TaskPatch = {
     /** Share of a delay by which it varies at random, both ways. */
     readonly jitter?: number | null;
   } | null;
+  /** Whether the first bytes of each answer are kept with its attempt. */
+  readonly captureResponse?: boolean | null;
   /** Which of the runs that are missed by more than a minute are made up for. */
   readonly catchUp?: "all" | "latest" | "none" | null;
   /** No run before it. */
@@ -128,6 +132,11 @@ export type RunInput = {
     /** Binary, up to 256 KB; instead of `body`. */
     readonly bodyBase64?: string;
   };
+};
+
+export type BulkInput = {
+  /** Tasks, each as create takes it and checked by itself; 4 MB altogether. */
+  readonly items: readonly (TaskInput)[];
 };
 
 export type PreviewInput = {
@@ -152,6 +161,19 @@ export type PreviewInput = {
   };
   readonly count?: number;
   readonly after?: string | null;
+};
+
+export type RetryDeadLettersInput = {
+  /** Of this task only. */
+  readonly taskId?: string;
+  /** On `diedAt`, inclusive. */
+  readonly from?: string;
+  /** On `diedAt`, exclusive. */
+  readonly to?: string;
+  /** How many of them start each second. */
+  readonly perSecond?: number;
+  /** At most so many, those that died last. */
+  readonly limit?: number;
 };
 
 export type Task = {
@@ -184,6 +206,7 @@ export type Task = {
     readonly maxDelaySeconds: number;
     readonly jitter: number;
   };
+  readonly captureResponse: boolean;
   readonly catchUp: "all" | "latest" | "none";
   readonly startAt: string | null;
   readonly endAt: string | null;
@@ -235,6 +258,7 @@ export type ListedTask = {
     readonly maxDelaySeconds: number;
     readonly jitter: number;
   };
+  readonly captureResponse: boolean;
   readonly catchUp: "all" | "latest" | "none";
   readonly startAt: string | null;
   readonly endAt: string | null;
@@ -258,6 +282,16 @@ export type TaskPage = {
   readonly items: readonly (ListedTask)[];
   /** What to pass as `cursor` for the page after; null on the last one. */
   readonly nextCursor: string | null;
+};
+
+export type BulkAnswer = {
+  /** In the order of the request; each has `task` or `problem`. */
+  readonly items: readonly ({
+    /** What create would have answered: 201, 409, 413, 422 or 429. */
+    readonly status: number;
+    readonly task?: Task;
+    readonly problem?: Problem;
+  })[];
 };
 
 export type Occurrences = {
@@ -378,6 +412,70 @@ export type JobPage = {
   readonly historyAvailable?: false;
 };
 
+export type DeadLetter = {
+  readonly id: string;
+  readonly taskId: string;
+  readonly trigger: "schedule" | "catch_up" | "manual" | "test";
+  readonly status: "pending" | "waiting" | "running" | "succeeded" | "dead" | "cancelled";
+  readonly priority: "critical" | "high" | "normal" | "low";
+  readonly scheduledAt: string;
+  /** When the next call may be sent, or the last one might. */
+  readonly runAt: string;
+  /** Calls so far, the one under way included. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** The newest 30, in their order. */
+  readonly attempts: readonly ({
+    /** As the endpoint got it in `X-Attempt`. */
+    readonly attempt: number;
+    readonly startedAt: string;
+    /** Sent minus `runAt` of this attempt. */
+    readonly lagMs: number;
+    readonly durationMs: number;
+    readonly statusCode: number | null;
+    /** A stable code, such as `timeout`; null when an answer came. */
+    readonly error: string | null;
+    /** The first bytes of the answer: 128 of a success, 1,024 of a failure. */
+    readonly responseBody: string | null;
+  })[];
+  readonly finishedAt: string | null;
+  /** Why it ended as it did, where that is not a success. */
+  readonly reason: string | null;
+  /** The archived job of which it is another try. */
+  readonly retryOf: string | null;
+  /** Several runs that did not happen, which this job stands for. */
+  readonly missed: {
+    readonly count: number;
+    readonly from: string;
+    readonly to: string;
+    /** Counting stopped: it may be more. */
+    readonly atLeast?: true;
+  } | null;
+  readonly request: {
+    readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+    readonly url: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly bodyBytes: number;
+  } | null;
+  /** By what the list is sorted; just before or at `finishedAt`. */
+  readonly diedAt: string;
+};
+
+export type DeadLetterPage = {
+  readonly items: readonly (DeadLetter)[];
+  /** What to pass as `cursor` for the page after; null on the last one. */
+  readonly nextCursor: string | null;
+};
+
+export type RetriedDeadLetters = {
+  /** Dead letters that the filter matches, up to `limit`. */
+  readonly matched: number;
+  /** Those that are in line again. */
+  readonly moved: number;
+  /** Those that are not: their task is gone, or they are not dead any more. */
+  readonly failed: number;
+};
+
 /** RFC 9457 problem details. */
 export type Problem = {
   readonly type: string;
@@ -396,6 +494,8 @@ export type Problem = {
 };
 
 export interface CreateTaskArgs {
+  /** 1 to 255 visible ASCII characters, new for each change. For 24 h the same key with the same body gets the same answer, and changes nothing more. */
+  readonly idempotencyKey?: string;
   readonly body: TaskInput;
 }
 
@@ -407,6 +507,20 @@ export interface ListTasksArgs {
   readonly limit?: number;
   /** `nextCursor` of the page before; it belongs to its list and filter. */
   readonly cursor?: string;
+}
+
+export interface CreateTasksArgs {
+  readonly body: BulkInput;
+}
+
+export interface PutTaskArgs {
+  /** The task's name, percent-encoded. */
+  readonly name: string;
+  /** The ETag of the version to change; another version is left alone, with 412. */
+  readonly ifMatch?: string;
+  /** `*`: create only; a task that exists is left alone, with 412. */
+  readonly ifNoneMatch?: string;
+  readonly body: TaskInput;
 }
 
 export interface GetTaskArgs {
@@ -444,6 +558,8 @@ export interface ResumeTaskArgs {
 export interface RunTaskArgs {
   /** The task's id. */
   readonly taskId: string;
+  /** 1 to 255 visible ASCII characters, new for each change. For 24 h the same key with the same body gets the same answer, and changes nothing more. */
+  readonly idempotencyKey?: string;
   readonly body?: RunInput;
 }
 
@@ -476,6 +592,37 @@ export interface GetJobArgs {
   readonly jobId: string;
 }
 
+export interface RetryJobArgs {
+  /** The job's id. */
+  readonly jobId: string;
+  /** 1 to 255 visible ASCII characters, new for each change. For 24 h the same key with the same body gets the same answer, and changes nothing more. */
+  readonly idempotencyKey?: string;
+  readonly body?: Readonly<Record<string, never>>;
+}
+
+export interface CancelJobArgs {
+  /** The job's id. */
+  readonly jobId: string;
+  readonly body?: Readonly<Record<string, never>>;
+}
+
+export interface ListDeadLettersArgs {
+  /** Of this task only. */
+  readonly taskId?: string;
+  /** On `diedAt`, inclusive. */
+  readonly from?: string;
+  /** On `diedAt`, exclusive. */
+  readonly to?: string;
+  /** Items of one page; a page ends at 4 MB too. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before; it belongs to its list and filter. */
+  readonly cursor?: string;
+}
+
+export interface RetryDeadLettersArgs {
+  readonly body?: RetryDeadLettersInput;
+}
+
 /** Every operation; each rejects with ApiProblem when the answer is an error. */
 export interface Api {
   /** Whether every database answers. Needs no key. */
@@ -491,6 +638,10 @@ export interface Api {
   createTask(args: CreateTaskArgs): Promise<Answer<Task>>;
   /** List tasks, newest first. Items have `request.bodyBytes` in place of the body. Needs the scope `read`. */
   listTasks(args?: ListTasksArgs): Promise<Answer<TaskPage>>;
+  /** Create up to 200 tasks. Each item stands for itself: some may be made and others refused. The same request again makes those without a name a second time. Needs the scope `write`. */
+  createTasks(args: CreateTasksArgs): Promise<Answer<BulkAnswer>>;
+  /** Create or replace a task by name. The task of this name is as the request says afterwards, whatever it was before; what is not given has its default. `name` may be left out of the body. Needs the scope `write`. */
+  putTask(args: PutTaskArgs): Promise<Answer<Task>>;
   /** Read a task. Needs the scope `read`. */
   getTask(args: GetTaskArgs): Promise<Answer<Task>>;
   /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Needs the scope `write`. */
@@ -511,22 +662,36 @@ export interface Api {
   listTaskJobs(args: ListTaskJobsArgs): Promise<Answer<JobPage>>;
   /** Read a job with its attempts. Needs the scope `read`. */
   getJob(args: GetJobArgs): Promise<Answer<Job>>;
+  /** Retry a dead job. It is due at once and may make as many attempts more as its task says; its id, attempts and history go on. One that is archived already is made anew, under a new id, with `retryOf` and its task's request of now. Needs the scope `write`. */
+  retryJob(args: RetryJobArgs): Promise<Answer<Job>>;
+  /** Cancel a job. Needs the scope `write`. */
+  cancelJob(args: CancelJobArgs): Promise<Answer<Job>>;
+  /** List dead jobs, the last that died first. Until they are archived, which is 14 days after their death. Needs the scope `read`. */
+  listDeadLetters(args?: ListDeadLettersArgs): Promise<Answer<DeadLetterPage>>;
+  /** Retry all dead jobs that a filter matches. The first that died goes first. While `matched` is as large as `limit` there may be more: ask again. Needs the scope `write`. */
+  retryDeadLetters(args?: RetryDeadLettersArgs): Promise<Answer<RetriedDeadLetters>>;
 }
 
 export const OPERATIONS = {
   getHealth: {"method":"GET","path":"/v1/health","query":[],"headers":{}},
   getOpenApi: {"method":"GET","path":"/v1/openapi.json","query":[],"headers":{}},
   getDocs: {"method":"GET","path":"/v1/docs","query":[],"headers":{}},
-  createTask: {"method":"POST","path":"/v1/tasks","query":[],"headers":{}},
+  createTask: {"method":"POST","path":"/v1/tasks","query":[],"headers":{"idempotencyKey":"Idempotency-Key"}},
   listTasks: {"method":"GET","path":"/v1/tasks","query":["status","priority","tag","limit","cursor"],"headers":{}},
+  createTasks: {"method":"POST","path":"/v1/tasks/bulk","query":[],"headers":{}},
+  putTask: {"method":"PUT","path":"/v1/tasks/by-name/{name}","query":[],"headers":{"ifMatch":"If-Match","ifNoneMatch":"If-None-Match"}},
   getTask: {"method":"GET","path":"/v1/tasks/{taskId}","query":[],"headers":{}},
   editTask: {"method":"PATCH","path":"/v1/tasks/{taskId}","query":[],"headers":{"ifMatch":"If-Match"}},
   deleteTask: {"method":"DELETE","path":"/v1/tasks/{taskId}","query":[],"headers":{"ifMatch":"If-Match"}},
   pauseTask: {"method":"POST","path":"/v1/tasks/{taskId}/pause","query":[],"headers":{}},
   resumeTask: {"method":"POST","path":"/v1/tasks/{taskId}/resume","query":[],"headers":{}},
-  runTask: {"method":"POST","path":"/v1/tasks/{taskId}/run","query":[],"headers":{}},
+  runTask: {"method":"POST","path":"/v1/tasks/{taskId}/run","query":[],"headers":{"idempotencyKey":"Idempotency-Key"}},
   listUpcoming: {"method":"GET","path":"/v1/tasks/{taskId}/upcoming","query":["count"],"headers":{}},
   previewSchedule: {"method":"POST","path":"/v1/schedules/preview","query":[],"headers":{}},
   listTaskJobs: {"method":"GET","path":"/v1/tasks/{taskId}/jobs","query":["status","from","to","limit","cursor"],"headers":{}},
   getJob: {"method":"GET","path":"/v1/jobs/{jobId}","query":[],"headers":{}},
+  retryJob: {"method":"POST","path":"/v1/jobs/{jobId}/retry","query":[],"headers":{"idempotencyKey":"Idempotency-Key"}},
+  cancelJob: {"method":"POST","path":"/v1/jobs/{jobId}/cancel","query":[],"headers":{}},
+  listDeadLetters: {"method":"GET","path":"/v1/dead-letters","query":["taskId","from","to","limit","cursor"],"headers":{}},
+  retryDeadLetters: {"method":"POST","path":"/v1/dead-letters/retry","query":[],"headers":{}},
 } as const;

@@ -25,6 +25,7 @@ export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_BYTES_MAX = 4 * KIB * KIB;
 export const UPCOMING_COUNT_MAX = 100;
 export const BULK_TASKS_MAX = 200;
+export const BULK_BYTES_MAX = 4 * KIB * KIB;
 
 // A tenant's quotas where nobody has set them, and what may be set. A body is never larger than BODY_BYTES_MAX.
 export const TASKS_QUOTA_DEFAULT = 10_000;

@@ -18,6 +18,8 @@ export interface HttpRequest {
   /** Text body, kept byte for byte; at most one of `body` and `bodyBase64` is set. */
   readonly body: string | null;
   readonly bodyBase64: string | null;
+  /** Set when nothing of the answer is to be kept. */
+  readonly captureResponse?: false;
 }
 
 /** Immutable; what a job is bound to, so that an edit never changes a job that exists. */

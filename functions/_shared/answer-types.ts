@@ -10,11 +10,11 @@ export const answeredInstant = z
 const CROCKFORD = "0-9a-hjkmnp-tv-z";
 export const taskIdText = z
   .string()
-  .regex(new RegExp(`^task_[${CROCKFORD}]{26}$`))
+  .regex(new RegExp(`^task_[${CROCKFORD}]{26}$`), "is not the id of a task")
   .meta({ examples: ["task_01kb3q5fz8e8vtm0d4xq9rw2ys"] });
 export const jobIdText = z
   .string()
-  .regex(new RegExp(`^job_[${CROCKFORD}]{39}$`))
+  .regex(new RegExp(`^job_[${CROCKFORD}]{39}$`), "is not the id of a job")
   .meta({ examples: ["job_0000csxp5w00060djc17y74t3ph80t6vxhdp80g"] });
 
 const nextCursor = z

@@ -29,6 +29,8 @@ export interface ApiRequest {
   /** Each name with all of its values. */
   readonly query: Readonly<Record<string, readonly string[]>>;
   readonly json: unknown;
+  /** Size of the body as it came. */
+  readonly bodyBytes: number;
   /** A header's value; the case of its name does not matter. */
   header(name: string): string | undefined;
 }

@@ -6,7 +6,7 @@ import type { z } from "zod";
 import type { ProblemStatus } from "./problem.ts";
 
 export type RequestHeader = "idempotency-key" | "if-match" | "if-none-match";
-export type AnswerHeader = "etag" | "location";
+export type AnswerHeader = "etag" | "location" | "idempotency-replayed";
 
 export interface Example {
   readonly summary: string;
@@ -27,6 +27,8 @@ export interface AnswerContract {
   /** `application/json` where none is given. */
   readonly contentType?: string;
   readonly headers?: readonly AnswerHeader[];
+  /** Headers that only some of these answers have. */
+  readonly perhaps?: readonly AnswerHeader[];
   readonly example?: unknown;
 }
 

@@ -58,8 +58,13 @@ function requestOf(event: ApiEvent): ApiRequest {
     pathParameters: event.pathParameters ?? {},
     query: queryOf(event),
     json: event.json,
+    bodyBytes: bytesOf(event),
     header: (name) => headerOf(event, name),
   };
+}
+
+function bytesOf({ body, isBase64Encoded }: ApiEvent): number {
+  return body ? Buffer.byteLength(body, isBase64Encoded ? "base64" : "utf8") : 0;
 }
 
 function queryOf(event: ApiEvent): Record<string, readonly string[]> {

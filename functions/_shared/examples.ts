@@ -22,6 +22,7 @@ export const TASK_EXAMPLE = {
     maxDelaySeconds: 21_600,
     jitter: 0.2,
   },
+  captureResponse: true,
   catchUp: "all",
   startAt: null,
   endAt: null,
@@ -96,4 +97,20 @@ export const MANUAL_JOB_EXAMPLE = {
   attempts: [],
   finishedAt: null,
   reason: null,
+};
+
+export const RETRIED_JOB_EXAMPLE = {
+  ...JOB_EXAMPLE,
+  status: "pending",
+  runAt: "2026-12-01T10:00:00.000Z",
+  maxAttempts: 6,
+  finishedAt: null,
+  reason: null,
+};
+
+export const CANCELLED_JOB_EXAMPLE = {
+  ...MANUAL_JOB_EXAMPLE,
+  status: "cancelled",
+  finishedAt: "2026-12-01T08:00:01.000Z",
+  reason: "cancelled by caller",
 };

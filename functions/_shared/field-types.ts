@@ -69,3 +69,6 @@ export const pageQuery = {
 };
 
 export const noQuery = z.strictObject({});
+
+/** Of requests that take nothing; an empty object is nothing too. */
+export const nothingSchema = z.strictObject({}).optional();

@@ -71,3 +71,16 @@ export const jobPage = pageOf(listedJob).extend({
     .optional()
     .describe("Only where history could not be asked: archived jobs are missing."),
 });
+
+export const deadLetter = listedJob.extend({
+  diedAt: answeredInstant.describe("By what the list is sorted; just before or at `finishedAt`."),
+});
+export const deadLetterPage = pageOf(deadLetter);
+
+export const retriedAnswer = z.strictObject({
+  matched: z.int().describe("Dead letters that the filter matches, up to `limit`."),
+  moved: z.int().describe("Those that are in line again."),
+  failed: z
+    .int()
+    .describe("Those that are not: their task is gone, or they are not dead any more."),
+});

@@ -1,9 +1,17 @@
 /** The contracts of the jobs API. */
 import type { Contract } from "./contract.ts";
-import { JOB_EXAMPLE, LISTED_JOB_EXAMPLE } from "./examples.ts";
-import { jobAnswer, jobPage } from "./job-answers.ts";
-import { taskJobsQuery } from "./job-schema.ts";
+import {
+  CANCELLED_JOB_EXAMPLE,
+  JOB_EXAMPLE,
+  LISTED_JOB_EXAMPLE,
+  RETRIED_JOB_EXAMPLE,
+} from "./examples.ts";
+import { nothingSchema } from "./field-types.ts";
+import { deadLetterPage, jobAnswer, jobPage, retriedAnswer } from "./job-answers.ts";
+import { deadLettersQuery, retryDeadLettersSchema, taskJobsQuery } from "./job-schema.ts";
 import type { OperationOf } from "./routes.ts";
+
+const NOTHING = { schema: nothingSchema, required: false, examples: {} };
 
 export const JOB_CONTRACTS: Readonly<Record<OperationOf<"jobs-api">, Contract>> = {
   listTaskJobs: {
@@ -28,6 +36,84 @@ export const JOB_CONTRACTS: Readonly<Record<OperationOf<"jobs-api">, Contract>> 
     query: null,
     body: null,
     answers: { 200: { description: "The job.", schema: jobAnswer, example: JOB_EXAMPLE } },
+    problems: [],
+  },
+  retryJob: {
+    tag: "jobs",
+    summary: "Retry a dead job",
+    description:
+      "It is due at once and may make as many attempts more as its task says; its id, attempts and history go on. One that is archived already is made anew, under a new id, with `retryOf` and its task's request of now.",
+    query: null,
+    headers: ["idempotency-key"],
+    body: NOTHING,
+    answers: {
+      202: {
+        description: "The job.",
+        schema: jobAnswer,
+        headers: ["location"],
+        perhaps: ["idempotency-replayed"],
+        example: RETRIED_JOB_EXAMPLE,
+      },
+    },
+    problems: [409],
+  },
+  cancelJob: {
+    tag: "jobs",
+    summary: "Cancel a job",
+    query: null,
+    body: NOTHING,
+    answers: {
+      200: { description: "Cancelled.", schema: jobAnswer, example: CANCELLED_JOB_EXAMPLE },
+      202: {
+        description:
+          "Under way: what is not sent yet is cancelled within 3 s; of a call that is, a success counts and a failure is not retried.",
+        schema: jobAnswer,
+        example: { ...CANCELLED_JOB_EXAMPLE, status: "running", finishedAt: null, reason: null },
+      },
+    },
+    problems: [409],
+  },
+  listDeadLetters: {
+    tag: "dead letters",
+    summary: "List dead jobs, the last that died first",
+    description: "Until they are archived, which is 14 days after their death.",
+    query: deadLettersQuery,
+    body: null,
+    answers: {
+      200: {
+        description: "One page.",
+        schema: deadLetterPage,
+        example: {
+          items: [{ ...LISTED_JOB_EXAMPLE, diedAt: LISTED_JOB_EXAMPLE.finishedAt }],
+          nextCursor: null,
+        },
+      },
+    },
+    problems: [],
+  },
+  retryDeadLetters: {
+    tag: "dead letters",
+    summary: "Retry all dead jobs that a filter matches",
+    description:
+      "The first that died goes first. While `matched` is as large as `limit` there may be more: ask again.",
+    query: null,
+    body: {
+      schema: retryDeadLettersSchema,
+      required: false,
+      examples: {
+        ofOneTask: {
+          summary: "Those of one task, 5 a second",
+          value: { taskId: JOB_EXAMPLE.taskId, perSecond: 5 },
+        },
+      },
+    },
+    answers: {
+      202: {
+        description: "What has been done.",
+        schema: retriedAnswer,
+        example: { matched: 12, moved: 11, failed: 1 },
+      },
+    },
     problems: [],
   },
 };

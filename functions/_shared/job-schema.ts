@@ -1,7 +1,16 @@
 /** What the jobs API takes. */
 import { z } from "zod";
+import { makeTaskId, parseTaskId } from "#core/domain/ids.ts";
 import { JOB_STATUSES } from "#core/domain/job.ts";
+import { RETRY_GROUP_MAX } from "#core/domain/limits.ts";
+import { taskIdText } from "./answer-types.ts";
 import { instant, pageQuery } from "./field-types.ts";
+
+const RETRIES_PER_SECOND_MIN = 0.1;
+const RETRIES_PER_SECOND_MAX = 1_000;
+const RETRIES_PER_SECOND_DEFAULT = 10;
+/** The id of no task: none is made at the epoch. */
+const NO_TASK = makeTaskId(0, 0, new Uint8Array(8));
 
 /** One status or several, separated by commas or given repeatedly. */
 const statuses = z
@@ -22,7 +31,45 @@ export const taskJobsQuery = z
     to: instant.optional().describe("On `scheduledAt`, exclusive."),
     ...pageQuery,
   })
-  .superRefine(({ from, to }, ctx) => {
-    if (from !== undefined && to !== undefined && to <= from)
-      ctx.addIssue({ code: "custom", path: ["to"], message: "must be later than from" });
-  });
+  .superRefine(refuseEmptySpan);
+
+function refuseEmptySpan(
+  { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
+  ctx: z.RefinementCtx,
+): void {
+  if (from !== undefined && to !== undefined && to <= from)
+    ctx.addIssue({ code: "custom", path: ["to"], message: "must be later than from" });
+}
+
+/** A well-formed id that is none of ours names no task: it matches nothing. */
+const taskId = taskIdText.transform((text) => parseTaskId(text) ?? NO_TASK);
+
+/** What selects dead letters; times are of their death. */
+const deadLetterFilter = {
+  taskId: taskId.optional().describe("Of this task only."),
+  from: instant.optional().describe("On `diedAt`, inclusive."),
+  to: instant.optional().describe("On `diedAt`, exclusive."),
+};
+
+export const deadLettersQuery = z
+  .strictObject({ ...deadLetterFilter, ...pageQuery })
+  .superRefine(refuseEmptySpan);
+
+export const retryDeadLettersSchema = z
+  .strictObject({
+    ...deadLetterFilter,
+    perSecond: z
+      .number()
+      .min(RETRIES_PER_SECOND_MIN)
+      .max(RETRIES_PER_SECOND_MAX)
+      .default(RETRIES_PER_SECOND_DEFAULT)
+      .describe("How many of them start each second."),
+    limit: z
+      .int()
+      .min(1)
+      .max(RETRY_GROUP_MAX)
+      .default(RETRY_GROUP_MAX)
+      .describe("At most so many, those that died last."),
+  })
+  .superRefine(refuseEmptySpan)
+  .prefault({});

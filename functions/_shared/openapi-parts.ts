@@ -124,6 +124,10 @@ const ANSWER_HEADERS: Readonly<Record<AnswerHeader, OpenApiHeader>> = {
     schema: { type: "string", pattern: '^"[0-9]+"$' },
   },
   location: { description: "Where to read it.", schema: { type: "string" } },
+  "idempotency-replayed": {
+    description: "`true` when this is the first answer to this `Idempotency-Key` once more.",
+    schema: { type: "string", enum: ["true"] },
+  },
 };
 
 export function answerHeader(name: AnswerHeader): OpenApiHeader {

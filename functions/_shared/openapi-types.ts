@@ -45,6 +45,7 @@ export interface OpenApiContent {
 }
 
 export interface OpenApiHeader {
+  readonly required?: boolean;
   readonly description: string;
   readonly schema: JsonSchema;
 }

@@ -1,10 +1,19 @@
 /** The OpenAPI 3.1 document: made from the route table and the contracts, and so from the schemas that validate. */
 import { z } from "zod";
 import { assert } from "#core/domain/assert.ts";
+import { NAME_LENGTH_MAX } from "#core/domain/limits.ts";
 import { jobIdText, problemSchema, taskIdText } from "./answer-types.ts";
 import type { AnswerContract, BodyContract, Contract } from "./contract.ts";
-import { jobAnswer, jobPage, listedJob } from "./job-answers.ts";
+import {
+  deadLetter,
+  deadLetterPage,
+  jobAnswer,
+  jobPage,
+  listedJob,
+  retriedAnswer,
+} from "./job-answers.ts";
 import { JOB_CONTRACTS } from "./job-contracts.ts";
+import { retryDeadLettersSchema } from "./job-schema.ts";
 import {
   answerHeader,
   PROBLEMS,
@@ -21,9 +30,9 @@ import type {
 } from "./openapi-types.ts";
 import { PROBLEM_TYPE, type ProblemStatus, problemTitle } from "./problem.ts";
 import { ROUTES, type Route } from "./routes.ts";
-import { listedTask, occurrencesAnswer, taskAnswer, taskPage } from "./task-answers.ts";
+import { bulkAnswer, listedTask, occurrencesAnswer, taskAnswer, taskPage } from "./task-answers.ts";
 import { TASK_CONTRACTS } from "./task-contracts.ts";
-import { previewSchema, runSchema, taskPatchSchema, taskSchema } from "./task-schema.ts";
+import { bulkInput, previewSchema, runSchema, taskPatchSchema, taskSchema } from "./task-schema.ts";
 import { tidySchema } from "./tidy-schema.ts";
 
 /** By operation. */
@@ -37,16 +46,22 @@ const TAKEN: Readonly<Record<string, z.ZodType>> = {
   TaskInput: taskSchema,
   TaskPatch: taskPatchSchema,
   RunInput: runSchema,
+  BulkInput: bulkInput,
   PreviewInput: previewSchema,
+  RetryDeadLettersInput: retryDeadLettersSchema,
 };
 const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   Task: taskAnswer,
   ListedTask: listedTask,
   TaskPage: taskPage,
+  BulkAnswer: bulkAnswer,
   Occurrences: occurrencesAnswer,
   Job: jobAnswer,
   ListedJob: listedJob,
   JobPage: jobPage,
+  DeadLetter: deadLetter,
+  DeadLetterPage: deadLetterPage,
+  RetriedDeadLetters: retriedAnswer,
   Problem: problemSchema,
 };
 
@@ -124,9 +139,16 @@ function problemsOf(route: Route, { body, problems }: Contract): Set<ProblemStat
   return all;
 }
 
+const nameText = z
+  .string()
+  .min(1)
+  .max(NAME_LENGTH_MAX)
+  .meta({ examples: ["digest"] });
+
 const PATH_PARAMETERS: Readonly<Record<string, { schema: z.ZodType; description: string }>> = {
   taskId: { schema: taskIdText, description: "The task's id." },
   jobId: { schema: jobIdText, description: "The job's id." },
+  name: { schema: nameText, description: "The task's name, percent-encoded." },
 };
 
 function pathParameters({ path }: Route): OpenApiParameter[] {
@@ -169,10 +191,14 @@ function requestBodyOf({ schema, required, examples }: BodyContract) {
 }
 
 function responseOf(answer: AnswerContract): OpenApiResponse {
-  const { description, schema, contentType = "application/json", headers = [], example } = answer;
+  const { description, schema, contentType = "application/json", example } = answer;
+  const headers = [
+    ...(answer.headers ?? []).map((name) => [name, { required: true, ...answerHeader(name) }]),
+    ...(answer.perhaps ?? []).map((name) => [name, answerHeader(name)]),
+  ];
   return {
     description,
-    headers: Object.fromEntries(headers.map((name) => [name, answerHeader(name)])),
+    headers: Object.fromEntries(headers),
     ...(schema === null
       ? {}
       : {

@@ -11,6 +11,16 @@ export function presentJobInList({ job, request }: JobWithRequest, nowMs: number
   return { ...present(job, nowMs, request && presentRequestInList(request)) };
 }
 
+/** A job in the list of dead letters. */
+export function presentDeadLetter(
+  letter: JobWithRequest & { readonly diedAtMs: number },
+  nowMs: number,
+): unknown {
+  const { job, request, diedAtMs } = letter;
+  const listed = present(job, nowMs, request && presentRequestInList(request));
+  return { ...listed, diedAt: isoInstant(diedAtMs) };
+}
+
 function present(job: Job, nowMs: number, request: unknown) {
   // Claimed ahead of its time: for the caller it has not begun, and its call has no number yet.
   const unsent = job.status === "running" && job.runAtMs > nowMs;

@@ -42,6 +42,20 @@ export const ROUTES = [
     scope: "write",
   },
   {
+    method: "POST",
+    path: "/v1/tasks/bulk",
+    operation: "createTasks",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "PUT",
+    path: "/v1/tasks/by-name/{name}",
+    operation: "putTask",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
     method: "GET",
     path: "/v1/tasks",
     operation: "listTasks",
@@ -117,6 +131,34 @@ export const ROUTES = [
     operation: "getJob",
     handler: "jobs-api",
     scope: "read",
+  },
+  {
+    method: "POST",
+    path: "/v1/jobs/{jobId}/retry",
+    operation: "retryJob",
+    handler: "jobs-api",
+    scope: "write",
+  },
+  {
+    method: "POST",
+    path: "/v1/jobs/{jobId}/cancel",
+    operation: "cancelJob",
+    handler: "jobs-api",
+    scope: "write",
+  },
+  {
+    method: "GET",
+    path: "/v1/dead-letters",
+    operation: "listDeadLetters",
+    handler: "jobs-api",
+    scope: "read",
+  },
+  {
+    method: "POST",
+    path: "/v1/dead-letters/retry",
+    operation: "retryDeadLetters",
+    handler: "jobs-api",
+    scope: "write",
   },
 ] as const satisfies readonly Route[];
 

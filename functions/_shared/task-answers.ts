@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { PRIORITIES } from "#core/domain/queue.ts";
 import { CATCH_UPS } from "#core/domain/task.ts";
-import { answeredInstant, pageOf, taskIdText } from "./answer-types.ts";
+import { answeredInstant, pageOf, problemSchema, taskIdText } from "./answer-types.ts";
 import { METHODS } from "./task-schema.ts";
 
 const answeredSchedule = z
@@ -48,6 +48,7 @@ const taskFields = {
   priority: z.enum(PRIORITIES),
   timeoutSeconds: z.int(),
   retry: answeredRetry,
+  captureResponse: z.boolean(),
   catchUp: z.enum(CATCH_UPS),
   startAt: answeredInstant.nullable(),
   endAt: answeredInstant.nullable(),
@@ -63,6 +64,18 @@ const taskFields = {
 export const taskAnswer = z.strictObject({ ...taskFields, request: answeredRequest });
 export const listedTask = z.strictObject({ ...taskFields, request: listedRequest });
 export const taskPage = pageOf(listedTask);
+
+export const bulkAnswer = z.strictObject({
+  items: z
+    .array(
+      z.strictObject({
+        status: z.int().describe("What create would have answered: 201, 409, 413, 422 or 429."),
+        task: taskAnswer.optional(),
+        problem: problemSchema.optional(),
+      }),
+    )
+    .describe("In the order of the request; each has `task` or `problem`."),
+});
 
 export const occurrencesAnswer = z.strictObject({
   items: z.array(

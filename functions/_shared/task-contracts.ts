@@ -2,12 +2,19 @@
 import { z } from "zod";
 import type { AnswerContract, Contract } from "./contract.ts";
 import { LISTED_TASK_EXAMPLE, MANUAL_JOB_EXAMPLE, TASK_EXAMPLE } from "./examples.ts";
+import { nothingSchema } from "./field-types.ts";
 import { jobAnswer } from "./job-answers.ts";
 import type { OperationOf } from "./routes.ts";
-import { healthAnswer, occurrencesAnswer, taskAnswer, taskPage } from "./task-answers.ts";
 import {
+  bulkAnswer,
+  healthAnswer,
+  occurrencesAnswer,
+  taskAnswer,
+  taskPage,
+} from "./task-answers.ts";
+import {
+  bulkInput,
   listTasksQuery,
-  nothingSchema,
   previewSchema,
   runSchema,
   taskPatchSchema,
@@ -108,16 +115,75 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     tag: "tasks",
     summary: "Create a task",
     query: null,
+    headers: ["idempotency-key"],
     body: { schema: taskSchema, required: true, examples: taskExamples },
     answers: {
       201: {
         description: "The task.",
         schema: taskAnswer,
         headers: ["etag", "location"],
+        perhaps: ["idempotency-replayed"],
         example: TASK_EXAMPLE,
       },
     },
     problems: [409],
+  },
+  createTasks: {
+    tag: "tasks",
+    summary: "Create up to 200 tasks",
+    description:
+      "Each item stands for itself: some may be made and others refused. The same request again makes those without a name a second time.",
+    query: null,
+    body: {
+      schema: bulkInput,
+      required: true,
+      examples: {
+        two: {
+          summary: "Two tasks",
+          value: { items: [taskExamples.daily.value, taskExamples.once.value] },
+        },
+      },
+    },
+    answers: {
+      200: {
+        description: "What became of each.",
+        schema: bulkAnswer,
+        example: {
+          items: [
+            { status: 201, task: TASK_EXAMPLE },
+            {
+              status: 409,
+              problem: {
+                type: "about:blank",
+                title: "Conflict",
+                status: 409,
+                detail: "another task has this name",
+              },
+            },
+          ],
+        },
+      },
+    },
+    problems: [],
+  },
+  putTask: {
+    tag: "tasks",
+    summary: "Create or replace a task by name",
+    description:
+      "The task of this name is as the request says afterwards, whatever it was before; what is not given has its default. `name` may be left out of the body.",
+    query: null,
+    headers: ["if-match", "if-none-match"],
+    body: { schema: taskSchema, required: true, examples: taskExamples },
+    answers: {
+      200: { ...theTask, description: "Replaced: the task as it is now." },
+      201: {
+        description: "Created.",
+        schema: taskAnswer,
+        headers: ["etag", "location"],
+        example: TASK_EXAMPLE,
+      },
+    },
+    problems: [409, 412],
   },
   listTasks: {
     tag: "tasks",
@@ -197,6 +263,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     description:
       "Works while it is paused or completed too. What is given is laid over the task's request, for this run.",
     query: null,
+    headers: ["idempotency-key"],
     body: {
       schema: runSchema,
       required: false,
@@ -210,10 +277,11 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
         description: "The job, which is due now.",
         schema: jobAnswer,
         headers: ["location"],
+        perhaps: ["idempotency-replayed"],
         example: MANUAL_JOB_EXAMPLE,
       },
     },
-    problems: [],
+    problems: [409],
   },
   listUpcoming: {
     tag: "schedules",

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import {
   ATTEMPTS_MAX,
+  BULK_TASKS_MAX,
   DESCRIPTION_LENGTH_MAX,
   NAME_LENGTH_MAX,
   RETRY_DELAY_MS_MAX,
@@ -154,6 +155,9 @@ const taskFields = {
     .min(TIMEOUT_MS_MIN / 1_000)
     .max(TIMEOUT_MS_MAX / 1_000)
     .describe("For a whole call, from connecting to the last byte of the answer."),
+  captureResponse: z
+    .boolean()
+    .describe("Whether the first bytes of each answer are kept with its attempt."),
   catchUp: z
     .enum(CATCH_UPS)
     .describe("Which of the runs that are missed by more than a minute are made up for."),
@@ -172,6 +176,7 @@ export const taskSchema = z
     request: requestSchema,
     timeoutSeconds: taskFields.timeoutSeconds.default(TIMEOUT_MS_DEFAULT / 1_000),
     retry: retrySchema.prefault({}).describe("What happens when a call fails."),
+    captureResponse: taskFields.captureResponse.default(true),
     catchUp: taskFields.catchUp.default("all"),
     startAt: taskFields.startAt.default(null),
     endAt: taskFields.endAt.default(null),
@@ -181,14 +186,37 @@ export const taskSchema = z
       ctx.addIssue({ code: "custom", path: ["endAt"], message: "must be later than startAt" });
   })
   .transform(
-    ({ schedule, startAt, endAt, timeoutSeconds, ...rest }): TaskSettings => ({
+    ({
+      schedule,
+      startAt,
+      endAt,
+      timeoutSeconds,
+      request,
+      captureResponse,
+      ...rest
+    }): TaskSettings => ({
       ...rest,
+      request: captureResponse ? request : { ...request, captureResponse },
       schedule: schedule.schedule,
       startAtMs: startAt,
       endAtMs: endAt,
       timeoutMs: timeoutSeconds * 1_000,
     }),
   );
+
+/** Each item is checked by itself, by taskSchema: one that is not valid stands in nobody's way. */
+export const bulkSchema = z.strictObject({
+  items: z.array(z.unknown()).min(1).max(BULK_TASKS_MAX),
+});
+
+/** The same as it is documented. */
+export const bulkInput = z.strictObject({
+  items: z
+    .array(taskSchema)
+    .min(1)
+    .max(BULK_TASKS_MAX)
+    .describe("Tasks, each as create takes it and checked by itself; 4 MB altogether."),
+});
 
 /** A JSON merge patch of a task by itself: null goes back to the default, also of a header. */
 export const taskPatchSchema = z.strictObject({
@@ -216,6 +244,7 @@ export const taskPatchSchema = z.strictObject({
       jitter: retryFields.jitter.nullish(),
     })
     .nullish(),
+  captureResponse: taskFields.captureResponse.nullish(),
   catchUp: taskFields.catchUp.nullish(),
   startAt: taskFields.startAt.optional(),
   endAt: taskFields.endAt.optional(),
@@ -234,9 +263,6 @@ export const runSchema = z
       .optional(),
   })
   .default({});
-
-/** Pause and resume take nothing; an empty object is nothing too. */
-export const nothingSchema = z.strictObject({}).optional();
 
 export const listTasksQuery = z.strictObject({
   status: z.enum(["active", "paused", "completed"]).optional(),

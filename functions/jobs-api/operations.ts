@@ -21,8 +21,15 @@ import {
 } from "../_shared/read-request.ts";
 import type { OperationOf } from "../_shared/routes.ts";
 import { validate } from "../_shared/validate.ts";
+import {
+  cancelOperation,
+  listDeadLettersOperation,
+  type RescueDeps,
+  retryDeadLettersOperation,
+  retryOperation,
+} from "./rescue-operations.ts";
 
-export interface JobsApiDeps extends JobServiceDeps {
+export interface JobsApiDeps extends JobServiceDeps, RescueDeps {
   readonly clock: Clock;
 }
 
@@ -31,6 +38,10 @@ export function jobsOperations(deps: JobsApiDeps): Record<OperationOf<"jobs-api"
   return {
     getJob: (request) => get(deps, request),
     listTaskJobs: (request) => list(deps, request),
+    retryJob: (request) => retryOperation(deps, request),
+    cancelJob: (request) => cancelOperation(deps, request),
+    listDeadLetters: (request) => listDeadLettersOperation(deps, request),
+    retryDeadLetters: (request) => retryDeadLettersOperation(deps, request),
   };
 }
 

@@ -5,7 +5,7 @@ import { editTask } from "#core/services/tasks/edit-task.ts";
 import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
 import { noQuery } from "../_shared/field-types.ts";
-import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
+import { fieldsProblem, type HttpProblem } from "../_shared/problem.ts";
 import {
   ifVersionOf,
   noSuchTask,
@@ -16,7 +16,7 @@ import {
 import { taskPatchSchema, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { isObject, mergeTask } from "./merge-patch.ts";
-import { etagOf, presentSettings, presentTask } from "./present-task.ts";
+import { etagOf, nameTaken, presentSettings, presentTask } from "./present-task.ts";
 
 export async function editTaskOperation(
   deps: TaskServiceDeps,
@@ -27,9 +27,14 @@ export async function editTaskOperation(
   const patch = request.json;
   if (!isObject(patch)) throw fieldsProblem([{ field: "", message: "must be an object" }]);
   validate(taskPatchSchema, patch);
-  const { tenantId } = request.principal;
-  const result = await editTask(deps, tenantId, taskId, ifVersionOf(request), (current) =>
-    applyPatch(current, patch),
+  const { tenantId, quotas } = request.principal;
+  const result = await editTask(
+    deps,
+    tenantId,
+    taskId,
+    ifVersionOf(request),
+    (current) => applyPatch(current, patch),
+    quotas,
   );
   switch (result.kind) {
     case "written":
@@ -42,7 +47,7 @@ export async function editTaskOperation(
     case "not-found":
       throw noSuchTask();
     case "name-taken":
-      throw new HttpProblem(409, "another task has this name");
+      throw nameTaken();
     case "refused":
       throw problemOfRefusal(result.refusal);
   }

@@ -4,7 +4,6 @@ import { parseTaskId } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
-import { createTask } from "#core/services/tasks/create-task.ts";
 import { deleteTask } from "#core/services/tasks/delete-task.ts";
 import { getTask } from "#core/services/tasks/get-task.ts";
 import { listTasks } from "#core/services/tasks/list-tasks.ts";
@@ -13,11 +12,12 @@ import { pauseTask } from "#core/services/tasks/pause-task.ts";
 import type { Occurrence } from "#core/services/tasks/preview-schedule.ts";
 import { previewSchedule } from "#core/services/tasks/preview-schedule.ts";
 import { resumeTask } from "#core/services/tasks/resume-task.ts";
-import { runTask } from "#core/services/tasks/run-task.ts";
+import { type MadeJob, runTask } from "#core/services/tasks/run-task.ts";
 import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer, ApiRequest, Operation } from "../_shared/api-event.ts";
 import { readCursor, writeCursor } from "../_shared/cursor.ts";
-import { noQuery } from "../_shared/field-types.ts";
+import { noQuery, nothingSchema } from "../_shared/field-types.ts";
+import { idempotencyOf, replay } from "../_shared/idempotent.ts";
 import { writePage } from "../_shared/page.ts";
 import { presentJob } from "../_shared/present-job.ts";
 import { isoInstant } from "../_shared/present-request.ts";
@@ -30,19 +30,13 @@ import {
   versionMismatch,
 } from "../_shared/read-request.ts";
 import type { OperationOf } from "../_shared/routes.ts";
-import {
-  listTasksQuery,
-  nothingSchema,
-  previewSchema,
-  runSchema,
-  taskSchema,
-  upcomingQuery,
-} from "../_shared/task-schema.ts";
+import { listTasksQuery, previewSchema, runSchema, upcomingQuery } from "../_shared/task-schema.ts";
 import { validate } from "../_shared/validate.ts";
 import type { HealthDeps } from "./check-health.ts";
 import { checkHealth } from "./check-health.ts";
+import { createManyOperation, createOperation, putOperation } from "./create-operations.ts";
 import { editTaskOperation } from "./edit-operation.ts";
-import { etagOf, presentTask, presentTaskInList } from "./present-task.ts";
+import { etagOf, nameTaken, presentTask, presentTaskInList } from "./present-task.ts";
 import { serveDocs, serveOpenApi } from "./serve-docs.ts";
 
 export type TasksApiDeps = TaskServiceDeps & HealthDeps;
@@ -53,7 +47,9 @@ export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-a
     getHealth: () => checkHealth(deps),
     getOpenApi: async () => serveOpenApi(),
     getDocs: async () => serveDocs(),
-    createTask: (request) => create(deps, request),
+    createTask: (request) => createOperation(deps, request),
+    createTasks: (request) => createManyOperation(deps, request),
+    putTask: (request) => putOperation(deps, request),
     listTasks: (request) => list(deps, request),
     getTask: (request) => get(deps, request),
     editTask: (request) => editTaskOperation(deps, request),
@@ -64,23 +60,6 @@ export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-a
     listUpcoming: (request) => upcoming(deps, request),
     previewSchedule: (request) => preview(deps, request),
   };
-}
-
-async function create(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
-  validate(noQuery, queryOf(request));
-  const settings = validate(taskSchema, request.json);
-  const made = await createTask(deps, request.principal.tenantId, settings);
-  if (made.kind === "invalid") throw fieldsProblem(made.problems);
-  if (made.kind === "name-taken") throw nameTaken();
-  const { id } = made.created.task;
-  return {
-    ...taskAnswer(made.created, 201),
-    headers: { ...etag(made.created), location: `/v1/tasks/${id}` },
-  };
-}
-
-function nameTaken(): HttpProblem {
-  return new HttpProblem(409, "another task has this name");
 }
 
 function etag({ task }: TaskWithVersion): Record<string, string> {
@@ -150,16 +129,27 @@ async function run(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> 
   const taskId = taskIdOf(request);
   const { request: over } = validate(runSchema, request.json);
   const payload = over === undefined || Object.keys(over).length === 0 ? null : over;
-  const made = await runTask(deps, request.principal.tenantId, taskId, payload as Payload | null);
-  if (made.kind === "not-found") throw noSuchTask();
-  if (made.kind === "invalid") throw fieldsProblem(made.problems);
-  const { job, version } = made;
-  const sent = version === null ? null : requestOfJob(job, version.request);
-  return {
+  const answerOf = ({ job, version }: MadeJob): ApiAnswer => ({
     status: 202,
     headers: { location: `/v1/jobs/${job.id}` },
-    body: { json: presentJob({ job, request: sent }, deps.clock.nowMs()) },
-  };
+    body: {
+      json: presentJob({ job, request: requestOfJob(job, version.request) }, deps.clock.nowMs()),
+    },
+  });
+  const { tenantId, quotas } = request.principal;
+  const idempotency = idempotencyOf(request, `POST /v1/tasks/${taskId}/run`, answerOf);
+  const options = { quotas, idempotency };
+  const made = await runTask(deps, tenantId, taskId, payload as Payload | null, options);
+  switch (made.kind) {
+    case "made":
+      return answerOf(made);
+    case "not-found":
+      throw noSuchTask();
+    case "invalid":
+      throw fieldsProblem(made.problems);
+    default:
+      return replay(made);
+  }
 }
 
 async function upcoming(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {

@@ -1,6 +1,7 @@
 /** A task as JSON: as it is answered, and as a PATCH is laid over it. */
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "../_shared/present-request.ts";
+import { HttpProblem } from "../_shared/problem.ts";
 
 export function presentTask({ task, version }: TaskWithVersion): unknown {
   return present(task, version, presentRequest(version.request));
@@ -21,10 +22,15 @@ export function presentSettings({ task, version }: TaskWithVersion): Record<stri
     request: presentRequest(version.request),
     timeoutSeconds: version.timeoutMs / 1_000,
     retry: version.retry,
+    captureResponse: version.request.captureResponse !== false,
     catchUp: task.catchUp,
     startAt: isoInstant(task.startAtMs),
     endAt: isoInstant(task.endAtMs),
   };
+}
+
+export function nameTaken(): HttpProblem {
+  return new HttpProblem(409, "another task has this name");
 }
 
 /** The ETag of a task. */
@@ -45,6 +51,7 @@ function present(task: Task, version: TaskWithVersion["version"], request: unkno
     request,
     timeoutSeconds: version.timeoutMs / 1_000,
     retry: { maxAttempts, initialDelaySeconds, factor, maxDelaySeconds, jitter },
+    captureResponse: version.request.captureResponse !== false,
     catchUp: task.catchUp,
     startAt: isoInstant(task.startAtMs),
     endAt: isoInstant(task.endAtMs),

@@ -50,6 +50,7 @@ test("create answers every field, with its default where none was given", async 
       maxDelaySeconds: 21_600,
       jitter: 0.2,
     },
+    captureResponse: true,
     catchUp: "all",
     startAt: null,
     endAt: null,

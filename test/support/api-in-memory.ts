@@ -9,6 +9,7 @@ import type { CommitHooks } from "#adapters/memory/memory-tables.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { Scope } from "#core/ports/control-store.ts";
+import type { HistoryStore } from "#core/ports/history-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import { createApi } from "#functions/_shared/create-api.ts";
 import { jobsOperations } from "#functions/jobs-api/operations.ts";
@@ -23,6 +24,8 @@ const RETENTION = { succeededMs: 3_600_000, endedMs: 14 * 86_400_000 };
 export interface ApiInMemory extends AsyncDisposable {
   readonly clock: ManualClock;
   readonly shards: MemoryShards;
+  readonly control: MemoryControlStore;
+  readonly history: HistoryStore;
   readonly url: string;
   /** Calls as tenant `acme`, with all scopes. */
   readonly acme: ApiClient;
@@ -54,6 +57,8 @@ export async function openApiInMemory(hooks: CommitHooks = {}): Promise<ApiInMem
     },
   );
   server.listen(0, "127.0.0.1");
+  // A test that fails before it can close this must not keep its process alive.
+  server.unref();
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const as = (tenant: string, scopes: readonly Scope[] = ["read", "write", "admin"]) => {
@@ -65,6 +70,8 @@ export async function openApiInMemory(hooks: CommitHooks = {}): Promise<ApiInMem
   return {
     clock,
     shards,
+    control,
+    history,
     url,
     acme: as("acme"),
     as,

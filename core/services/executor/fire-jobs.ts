@@ -105,7 +105,7 @@ export class Firing {
     const success = verdict.kind === "success";
     const base = {
       ...heldKey(held),
-      record: recordOf(job.attempt, outcome, success, startedAtMs, lagMs),
+      record: recordOf(held, outcome, success, startedAtMs, lagMs),
     };
     if (outcome.kind === "failed" && outcome.error === "interrupted") {
       metrics.count("interrupted", 1);
@@ -143,7 +143,7 @@ export function heldKey({ job, workerId }: Pick<HeldJob, "job" | "workerId">): H
 }
 
 function recordOf(
-  attempt: number,
+  { job: { attempt }, version }: HeldJob,
   outcome: CallOutcome,
   success: boolean,
   startedAtMs: number,
@@ -152,9 +152,12 @@ function recordOf(
   const common = { attempt, startedAtMs, lagMs, durationMs: outcome.durationMs };
   if (outcome.kind === "failed")
     return { ...common, statusCode: null, error: outcome.error, responseBody: null };
+  const { statusCode } = outcome;
+  if (version.request.captureResponse === false)
+    return { ...common, statusCode, error: null, responseBody: null };
   const keep = success ? SUCCESS_BODY_BYTES_KEPT : FAILURE_BODY_BYTES_KEPT;
   const responseBody = firstBytes(outcome.responseBody, keep);
-  return { ...common, statusCode: outcome.statusCode, error: null, responseBody };
+  return { ...common, statusCode, error: null, responseBody };
 }
 
 /** The first `bytes` of a text in UTF-8, cut between characters. */

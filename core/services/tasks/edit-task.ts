@@ -1,10 +1,13 @@
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
+import type { Quotas } from "#core/domain/quotas.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { EditResult } from "#core/ports/task-store.ts";
+import { checkQuotas } from "./check-quotas.ts";
 import type { EditRefusal } from "./decide-edit.ts";
 import { decideEdit } from "./decide-edit.ts";
-import type { TaskServiceDeps, TaskSettings } from "./task-settings.ts";
+import { isSame } from "./same.ts";
+import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 export type Applied<R> =
   | { readonly kind: "ok"; readonly settings: TaskSettings }
@@ -12,7 +15,7 @@ export type Applied<R> =
 
 /**
  * Edits a live task. `apply` lays the caller's changes over the task as it is under its lock: pure, may be called again.
- * With `ifVersion` only that version of the task is edited.
+ * With `ifVersion` only that version of the task is edited. What the edit changes has to keep to the quotas; null: there are none.
  */
 export function editTask<R>(
   { shards, random, retention }: Omit<TaskServiceDeps, "clock">,
@@ -20,6 +23,7 @@ export function editTask<R>(
   taskId: TaskId,
   ifVersion: number | null,
   apply: (current: TaskWithVersion) => Applied<R>,
+  quotas: Quotas | null = null,
 ): Promise<EditResult<EditRefusal | R>> {
   const context = { run: randomRun(random.bytes(2)), retention };
   return shards.forTask(taskId).tasks.edit<EditRefusal | R>(
@@ -30,8 +34,27 @@ export function editTask<R>(
       if (ifVersion !== null && ifVersion !== version)
         return { kind: "refuse", refusal: { kind: "version-mismatch", version } };
       const applied = apply(locked);
-      return applied.kind === "ok" ? decideEdit(locked, applied.settings, context) : applied;
+      if (applied.kind !== "ok") return applied;
+      const problems = quotas === null ? [] : beyondQuotas(locked, applied.settings, quotas);
+      return problems.length === 0
+        ? decideEdit(locked, applied.settings, context)
+        : { kind: "refuse", refusal: { kind: "invalid", problems } };
     },
     retention,
+  );
+}
+
+/** A quota that was lowered since does not stand in the way of other changes. */
+function beyondQuotas(
+  { task, version }: TaskWithVersion,
+  { schedule, request }: TaskSettings,
+  quotas: Quotas,
+): FieldProblem[] {
+  return checkQuotas(
+    {
+      ...(isSame(schedule, task.schedule) ? {} : { schedule }),
+      ...(isSame(request, version.request) ? {} : { request }),
+    },
+    quotas,
   );
 }

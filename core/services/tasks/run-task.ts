@@ -1,15 +1,29 @@
-import { assert } from "#core/domain/assert.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
 import type { Job, Payload } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
+import type { Quotas } from "#core/domain/quotas.ts";
 import type { TaskVersion } from "#core/domain/task.ts";
+import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
+import { checkQuotas } from "./check-quotas.ts";
 import type { FieldProblem, TaskServiceDeps } from "./task-settings.ts";
 
+/** A job that has been made, with the version that it sends. */
+export interface MadeJob {
+  readonly job: Job;
+  readonly version: TaskVersion;
+}
+
 export type RunNow =
-  | { readonly kind: "made"; readonly job: Job; readonly version: TaskVersion | null }
+  | ({ readonly kind: "made" } & MadeJob)
   | { readonly kind: "invalid"; readonly problems: readonly FieldProblem[] }
   | { readonly kind: "not-found" };
+
+interface RunOptions {
+  /** Null, or not given: there is no limit. */
+  readonly quotas?: Quotas | null;
+  readonly idempotency?: Idempotency<MadeJob> | null;
+}
 
 /** Methods whose requests carry no body. */
 export const BODILESS_METHODS: readonly string[] = ["GET", "HEAD"];
@@ -20,25 +34,41 @@ export async function runTask(
   tenantId: TenantId,
   taskId: TaskId,
   payload: Payload | null,
-): Promise<RunNow> {
+  { quotas = null, idempotency = null }: RunOptions = {},
+): Promise<RunNow | Replay> {
   const { tasks } = shards.forTask(taskId);
   const found = await tasks.find(tenantId, taskId);
   if (found === null) return { kind: "not-found" };
-  const { method } = found.version.request;
-  const hasBody = payload?.body !== undefined || payload?.bodyBase64 !== undefined;
-  if (hasBody && BODILESS_METHODS.includes(method)) {
-    const message = `the task calls with ${method}, which carries no body`;
-    return { kind: "invalid", problems: [{ field: "request.body", message }] };
-  }
-  const made = await tasks.runNow(tenantId, taskId, (task, nowMs) =>
-    makeManualJob(task, "manual", nowMs, randomRun(random.bytes(2)), payload),
+  const { version } = found;
+  const problems = faultsOf(payload, version, quotas);
+  if (problems.length > 0) return { kind: "invalid", problems };
+  const made = await tasks.runNow(
+    tenantId,
+    taskId,
+    (task, nowMs) => ({
+      ...makeManualJob(task, "manual", nowMs, randomRun(random.bytes(2)), payload),
+      // The payload was checked against this version: an edit in between makes no other run of it.
+      taskVersion: version.requestVersion,
+    }),
+    idempotency && {
+      ...idempotency,
+      answerOf: (job: Job) => idempotency.answerOf({ job, version }),
+    },
   );
-  if (made.kind === "not-found") return made;
-  assert(made.kind === "made", "without a key there is nothing else");
-  const requestVersion = made.job.taskVersion;
-  const [version = null] =
-    requestVersion === found.version.requestVersion
-      ? [found.version]
-      : await tasks.loadVersions([{ taskId, requestVersion }]);
-  return { kind: "made", job: made.job, version };
+  return made.kind === "made" ? { ...made, version } : made;
+}
+
+function faultsOf(
+  payload: Payload | null,
+  { request }: TaskVersion,
+  quotas: Quotas | null,
+): FieldProblem[] {
+  const hasBody = payload?.body !== undefined || payload?.bodyBase64 !== undefined;
+  if (!hasBody) return [];
+  if (BODILESS_METHODS.includes(request.method)) {
+    const message = `the task calls with ${request.method}, which carries no body`;
+    return [{ field: "request.body", message }];
+  }
+  const { body = null, bodyBase64 = null } = payload;
+  return quotas === null ? [] : checkQuotas({ request: { body, bodyBase64 } }, quotas);
 }

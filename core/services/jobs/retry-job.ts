@@ -1,0 +1,86 @@
+/**
+ * Event 18 by hand: a dead job goes in line again, under its own id and with its history. One that has been archived since is made
+ * anew, with a link to the first; that takes the request of its task as it is now.
+ */
+import type { JobId, TenantId } from "#core/domain/ids.ts";
+import { randomRun, readJobId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
+import { makeManualJob } from "#core/domain/make-job.ts";
+import { requestOfJob } from "#core/domain/request-of-job.ts";
+import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
+import type { Random } from "#core/ports/random.ts";
+import type { JobServiceDeps, JobWithRequest } from "./get-job.ts";
+import { withRequests } from "./get-job.ts";
+import { readHistory } from "./read-history.ts";
+
+export interface RetryDeps extends JobServiceDeps {
+  readonly random: Random;
+}
+
+export type Retried =
+  | ({ readonly kind: "moved" } & JobWithRequest)
+  | { readonly kind: "not-found" }
+  | { readonly kind: "not-dead" }
+  | { readonly kind: "task-gone" }
+  /** It was a run by hand whose long body history has not kept. */
+  | { readonly kind: "body-not-kept" }
+  | { readonly kind: "history-away" };
+
+export async function retryJob(
+  deps: RetryDeps,
+  tenantId: TenantId,
+  jobId: JobId,
+  idempotency: Idempotency<JobWithRequest> | null,
+): Promise<Retried | Replay> {
+  const shard = deps.shards.forJob(jobId);
+  const job = await shard.jobs.find(tenantId, jobId);
+  if (job === null) return retryArchived(deps, tenantId, jobId, idempotency);
+  const [{ request } = { request: null }] = await withRequests(shard, [job]);
+  const keep = idempotency && {
+    ...idempotency,
+    answerOf: (moved: Job) => idempotency.answerOf({ job: moved, request }),
+  };
+  const result = await shard.jobs.retryOne(tenantId, jobId, keep);
+  if (result.kind === "moved") return { ...result, request };
+  // The archiver has taken it away meanwhile: its copy is in history.
+  return result.kind === "not-found" ? retryArchived(deps, tenantId, jobId, idempotency) : result;
+}
+
+async function retryArchived(
+  deps: RetryDeps,
+  tenantId: TenantId,
+  jobId: JobId,
+  idempotency: Idempotency<JobWithRequest> | null,
+): Promise<Retried | Replay> {
+  const read = await readHistory(deps, (history) => history.find(tenantId, jobId));
+  if (read.kind === "away") return { kind: "history-away" };
+  const entry = read.value;
+  if (entry === null) return { kind: "not-found" };
+  if (entry.job.status !== "dead") return { kind: "not-dead" };
+  if (entry.payloadBody !== null) return { kind: "body-not-kept" };
+  const { taskId } = readJobId(jobId);
+  const { tasks } = deps.shards.forTask(taskId);
+  const found = await tasks.find(tenantId, taskId);
+  if (found === null) return { kind: "task-gone" };
+  const { version } = found;
+  const { payload } = entry.job;
+  const withRequest = (job: Job): JobWithRequest => ({
+    job,
+    request: requestOfJob(job, version.request),
+  });
+  const made = await tasks.runNow(
+    tenantId,
+    taskId,
+    (task, nowMs) => ({
+      ...makeManualJob(task, "manual", nowMs, randomRun(deps.random.bytes(2)), payload),
+      taskVersion: version.requestVersion,
+      retryOf: jobId,
+    }),
+    idempotency && {
+      ...idempotency,
+      answerOf: (job: Job) => idempotency.answerOf(withRequest(job)),
+    },
+  );
+  if (made.kind === "made") return { kind: "moved", ...withRequest(made.job) };
+  return made.kind === "not-found" ? { kind: "task-gone" } : made;
+}

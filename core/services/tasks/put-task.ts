@@ -1,0 +1,104 @@
+/** Create or replace by the caller's own name. */
+import { OperatingError } from "#core/domain/errors.ts";
+import type { TenantId } from "#core/domain/ids.ts";
+import type { Quotas } from "#core/domain/quotas.ts";
+import type { TaskWithVersion } from "#core/domain/task.ts";
+import type { Created } from "./create-task.ts";
+import { createTask } from "./create-task.ts";
+import { editTask } from "./edit-task.ts";
+import type { TaskServiceDeps, TaskSettings } from "./task-settings.ts";
+
+/** What the caller expects to find: anything, nothing (create only), or that version. */
+export type Expected =
+  | { readonly kind: "anything" }
+  | { readonly kind: "nothing" }
+  | { readonly kind: "something" }
+  | { readonly kind: "version"; readonly version: number };
+
+export type Put =
+  | Exclude<Created, { readonly kind: "name-taken" }>
+  | { readonly kind: "replaced"; readonly current: TaskWithVersion }
+  /** Not what the caller expected; null when there is none. */
+  | { readonly kind: "mismatch"; readonly version: number | null };
+
+/** The name was taken, or freed, between looking and writing, every time. */
+export class NameContended extends OperatingError {
+  override readonly name = "NameContended";
+  readonly code = "name-contended";
+  readonly retryable = true;
+}
+
+/** Each further try means that another caller has made, renamed or deleted the task between two statements of ours. */
+const TRIES_MAX = 5;
+
+/** Makes the task of this name, or turns the one that has it into `settings` as a whole. */
+export async function putTask(
+  deps: TaskServiceDeps,
+  tenantId: TenantId,
+  settings: TaskSettings & { readonly name: string },
+  expected: Expected,
+  quotas: Quotas,
+): Promise<Put> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const done = await tryPut(deps, tenantId, settings, expected, quotas);
+    if (done !== null) return done;
+  }
+  throw new NameContended("the task of this name was made, renamed or deleted at the same time");
+}
+
+/** Null when the name meant something else by the time of the write. */
+async function tryPut(
+  deps: TaskServiceDeps,
+  tenantId: TenantId,
+  settings: TaskSettings & { readonly name: string },
+  expected: Expected,
+  quotas: Quotas,
+): Promise<Put | null> {
+  const found = await deps.shards.forTenant(tenantId).tasks.findByName(tenantId, settings.name);
+  if (found === null) {
+    if (expected.kind === "something" || expected.kind === "version")
+      return { kind: "mismatch", version: null };
+    const made = await createTask(deps, tenantId, settings, { quotas });
+    switch (made.kind) {
+      case "name-taken":
+        return null;
+      case "replayed":
+      case "key-reused":
+      case "key-in-work":
+        throw new Error("a create without a key is not replayed (indicates a bug)");
+      default:
+        return made;
+    }
+  }
+  if (expected.kind === "nothing") return { kind: "mismatch", version: found.task.version };
+  const ifVersion = expected.kind === "version" ? expected.version : null;
+  const { id } = found.task;
+  const edited = await editTask<{ readonly kind: "renamed" }>(
+    deps,
+    tenantId,
+    id,
+    ifVersion,
+    ({ task }) =>
+      task.name === settings.name
+        ? { kind: "ok", settings }
+        : { kind: "refuse", refusal: { kind: "renamed" } },
+    quotas,
+  );
+  switch (edited.kind) {
+    case "written":
+    case "unchanged":
+      return { kind: "replaced", current: edited.current };
+    case "not-found":
+    case "name-taken":
+      return null;
+    case "refused":
+      switch (edited.refusal.kind) {
+        case "renamed":
+          return null;
+        case "version-mismatch":
+          return { kind: "mismatch", version: edited.refusal.version };
+        case "invalid":
+          return edited.refusal;
+      }
+  }
+}

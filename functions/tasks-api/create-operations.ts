@@ -1,0 +1,140 @@
+/** Create, one and many, and PUT by name. */
+
+import { BULK_BYTES_MAX, NAME_LENGTH_MAX } from "#core/domain/limits.ts";
+import type { TaskWithVersion } from "#core/domain/task.ts";
+import { type Created, createTask } from "#core/services/tasks/create-task.ts";
+import { createTasks } from "#core/services/tasks/create-tasks.ts";
+import { type Expected, putTask } from "#core/services/tasks/put-task.ts";
+import type { TaskServiceDeps, TaskSettings } from "#core/services/tasks/task-settings.ts";
+import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
+import { line, noQuery } from "../_shared/field-types.ts";
+import { idempotencyOf, replay } from "../_shared/idempotent.ts";
+import { fieldsProblem, HttpProblem, problemBody } from "../_shared/problem.ts";
+import { ifVersionOf, queryOf } from "../_shared/read-request.ts";
+import { bulkSchema, taskSchema } from "../_shared/task-schema.ts";
+import { check, validate } from "../_shared/validate.ts";
+import { etagOf, nameTaken, presentTask } from "./present-task.ts";
+
+/** A quota does not pass by itself: it takes a delete, or a higher quota. */
+const QUOTA_RETRY_AFTER = { "retry-after": "60" };
+
+export async function createOperation(
+  deps: TaskServiceDeps,
+  request: ApiRequest,
+): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const settings = validate(taskSchema, request.json);
+  const { tenantId, quotas } = request.principal;
+  const idempotency = idempotencyOf(request, "POST /v1/tasks", createdAnswer);
+  const made = await createTask(deps, tenantId, settings, { quotas, idempotency });
+  switch (made.kind) {
+    case "created":
+      return createdAnswer(made.created);
+    case "replayed":
+    case "key-reused":
+    case "key-in-work":
+      return replay(made);
+    default:
+      throw problemOfCreation(made);
+  }
+}
+
+function createdAnswer(created: TaskWithVersion): ApiAnswer {
+  return {
+    status: 201,
+    headers: { etag: etagOf(created.task), location: `/v1/tasks/${created.task.id}` },
+    body: { json: presentTask(created) },
+  };
+}
+
+function problemOfCreation(refused: Exclude<Created, { readonly kind: "created" }>): HttpProblem {
+  switch (refused.kind) {
+    case "invalid":
+      return fieldsProblem(refused.problems);
+    case "name-taken":
+      return nameTaken();
+    case "quota": {
+      const { used, limit } = refused;
+      const detail = `the tenant has ${used} tasks, of at most ${limit} (quota tasksMax)`;
+      return new HttpProblem(429, detail, { headers: QUOTA_RETRY_AFTER });
+    }
+  }
+}
+
+export async function createManyOperation(
+  deps: TaskServiceDeps,
+  request: ApiRequest,
+): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  if (request.bodyBytes > BULK_BYTES_MAX) {
+    const detail = `the request has ${request.bodyBytes} bytes, at most ${BULK_BYTES_MAX} are allowed`;
+    throw new HttpProblem(413, detail);
+  }
+  const { items } = validate(bulkSchema, request.json);
+  const checked = items.map((item) => check(taskSchema, item));
+  const valid: readonly TaskSettings[] = checked.flatMap((one) =>
+    one.kind === "ok" ? [one.value] : [],
+  );
+  const { tenantId, quotas } = request.principal;
+  const made = await createTasks(deps, tenantId, valid, quotas);
+  let at = 0;
+  const presented = checked.map((one) => {
+    if (one.kind === "invalid") return presentProblem(one.problem);
+    const result = made[at++];
+    if (result === undefined) throw new Error("every valid task has a result (indicates a bug)");
+    return result.kind === "created"
+      ? { status: 201, task: presentTask(result.created) }
+      : presentProblem(problemOfCreation(result));
+  });
+  return { status: 200, body: { json: { items: presented } } };
+}
+
+function presentProblem(problem: HttpProblem): unknown {
+  return { status: problem.status, problem: JSON.parse(problemBody(problem)) };
+}
+
+const pathName = line(NAME_LENGTH_MAX);
+
+export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const checkedName = check(pathName, request.pathParameters.name ?? "");
+  if (checkedName.kind === "invalid")
+    throw fieldsProblem([{ field: "name", message: checkedName.problem.message }]);
+  const name = checkedName.value;
+  const settings = validate(taskSchema, request.json);
+  if (settings.name !== null && settings.name !== name)
+    throw fieldsProblem([{ field: "name", message: "is not the name in the path" }]);
+  const { tenantId, quotas } = request.principal;
+  const put = await putTask(deps, tenantId, { ...settings, name }, expectedOf(request), quotas);
+  switch (put.kind) {
+    case "created":
+      return createdAnswer(put.created);
+    case "replaced":
+      return {
+        status: 200,
+        headers: { etag: etagOf(put.current.task) },
+        body: { json: presentTask(put.current) },
+      };
+    case "mismatch":
+      throw unexpected(put.version);
+    default:
+      throw problemOfCreation(put);
+  }
+}
+
+function expectedOf(request: ApiRequest): Expected {
+  const ifNoneMatch = request.header("if-none-match")?.trim();
+  if (ifNoneMatch !== undefined && ifNoneMatch !== "") {
+    if (ifNoneMatch === "*") return { kind: "nothing" };
+    throw fieldsProblem([{ field: "If-None-Match", message: "can only be *" }]);
+  }
+  if (request.header("if-match")?.trim() === "*") return { kind: "something" };
+  const version = ifVersionOf(request);
+  return version === null ? { kind: "anything" } : { kind: "version", version };
+}
+
+function unexpected(version: number | null): HttpProblem {
+  if (version === null) return new HttpProblem(412, "there is no task of this name");
+  const detail = `the task of this name is at version ${version}, which the request does not expect`;
+  return new HttpProblem(412, detail, { headers: { etag: `"${version}"` } });
+}

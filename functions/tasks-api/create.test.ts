@@ -1,0 +1,213 @@
+/** Create with a key, many at once, PUT by name, quotas. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TenantId } from "#core/domain/ids.ts";
+import type { ApiAnswer } from "#test/support/api-client.ts";
+import { openApiInMemory } from "#test/support/api-in-memory.ts";
+
+const HOURLY = {
+  schedule: { type: "every", seconds: 3_600 },
+  request: { url: "https://example.com/hook", body: "x" },
+};
+const ACME = "acme" as TenantId;
+
+function assertProblem(answer: ApiAnswer, status: number, detail: RegExp): void {
+  assert.equal(answer.status, status, answer.text);
+  assert.match(answer.body.detail, detail);
+}
+
+const keyed = (key: string) => ({ headers: { "idempotency-key": key } });
+
+test("the same key and body get the same answer, and one task, whatever has become of it", async () => {
+  await using api = await openApiInMemory();
+  const post = (body: object, key: string) => api.acme("POST", "/v1/tasks", body, keyed(key));
+  const first = await post({ ...HOURLY, name: "a" }, "k1");
+  assert.equal(first.status, 201);
+  assert.equal(first.headers.get("idempotency-replayed"), null);
+  await api.acme("DELETE", `/v1/tasks/${first.body.id}`);
+  await api.clock.advance(23 * 3_600_000);
+  const again = await post({ ...HOURLY, name: "a" }, "k1");
+  assert.deepEqual([again.status, again.text], [201, first.text]);
+  for (const name of ["etag", "location"])
+    assert.equal(again.headers.get(name), first.headers.get(name));
+  assert.equal(again.headers.get("idempotency-replayed"), "true");
+  assert.equal((await api.acme("GET", "/v1/tasks")).body.items.length, 0);
+  assertProblem(await post({ ...HOURLY, name: "b" }, "k1"), 422, /^Idempotency-Key: /);
+  assert.equal((await post({ ...HOURLY, name: "a" }, "k2")).status, 201);
+  assert.equal((await api.as("other")("POST", "/v1/tasks", HOURLY, keyed("k1"))).status, 201);
+  await api.clock.advance(3_600_001);
+  assertProblem(await post({ ...HOURLY, name: "a" }, "k1"), 409, /has this name/);
+});
+
+test("a create that fails uses up no key; keys have bounds", async () => {
+  await using api = await openApiInMemory();
+  await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "taken" });
+  const refused = await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "taken" }, keyed("k"));
+  assertProblem(refused, 409, /has this name/);
+  assert.equal((await api.acme("POST", "/v1/tasks", HOURLY, keyed("k"))).status, 201);
+  assert.equal((await api.acme("POST", "/v1/tasks", HOURLY, keyed("x".repeat(255)))).status, 201);
+  for (const key of ["", "x".repeat(256), "a b"])
+    assertProblem(await api.acme("POST", "/v1/tasks", HOURLY, keyed(key)), 422, /visible ASCII/);
+});
+
+test("/run with a key makes one job, of that task", async () => {
+  await using api = await openApiInMemory();
+  const run = async (id: string, body: object) =>
+    api.acme("POST", `/v1/tasks/${id}/run`, body, keyed("k"));
+  const { id } = (await api.acme("POST", "/v1/tasks", HOURLY)).body;
+  const first = await run(id, {});
+  assert.equal(first.status, 202);
+  await api.acme("PATCH", `/v1/tasks/${id}`, { request: { body: "y" } });
+  const again = await run(id, {});
+  assert.deepEqual([again.status, again.text], [202, first.text]);
+  assert.equal(again.headers.get("location"), `/v1/jobs/${first.body.id}`);
+  assert.equal((await api.acme("GET", `/v1/tasks/${id}/jobs`)).body.items.length, 1);
+  assertProblem(await run(id, { request: { body: "z" } }), 422, /another body/);
+  const other = (await api.acme("POST", "/v1/tasks", HOURLY)).body;
+  assert.notEqual((await run(other.id, {})).body.id, first.body.id);
+});
+
+test("many at once: each item stands for itself", async () => {
+  await using api = await openApiInMemory();
+  await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "taken" });
+  const items = [
+    { ...HOURLY, name: "a" },
+    { ...HOURLY, name: "taken" },
+    { ...HOURLY, schedule: { type: "cron", expression: "0 0 30 2 *" } },
+    { ...HOURLY, name: "a" },
+    { ...HOURLY, request: { url: "https://example.com/", body: "x".repeat(262_145) } },
+    7,
+    HOURLY,
+  ];
+  const { status, body } = await api.acme("POST", "/v1/tasks/bulk", { items });
+  assert.equal(status, 200);
+  assert.deepEqual(
+    body.items.map((item: { status: number }) => item.status),
+    [201, 409, 422, 409, 413, 422, 201],
+  );
+  assert.equal(body.items[2].problem.errors[0].field, "schedule.expression");
+  assert.equal(body.items[5].problem.detail, "must be an object");
+  const made = (await api.acme("GET", `/v1/tasks/${body.items[0].task.id}`)).body;
+  assert.deepEqual(made, body.items[0].task);
+  assert.equal((await api.acme("GET", "/v1/tasks")).body.items.length, 3);
+});
+
+test("many at once has bounds: 1 to 200 items, 4 MB", async () => {
+  await using api = await openApiInMemory();
+  const bulk = (items: unknown) => api.acme("POST", "/v1/tasks/bulk", { items });
+  assert.equal((await bulk(Array.from({ length: 200 }, () => HOURLY))).status, 200);
+  assertProblem(await bulk(Array.from({ length: 201 }, () => HOURLY)), 422, /at most 200 items/);
+  assertProblem(await bulk([]), 422, /items/);
+  assertProblem(await bulk({}), 422, /must be a list/);
+  const large = { ...HOURLY, request: { ...HOURLY.request, body: "x".repeat(220_000) } };
+  assertProblem(await bulk(Array.from({ length: 20 }, () => large)), 413, /at most 4194304/);
+});
+
+test("PUT makes the task of that name, then replaces it as a whole, and keeps its id", async () => {
+  await using api = await openApiInMemory();
+  const path = `/v1/tasks/by-name/${encodeURIComponent("nightly/digest ü")}`;
+  const made = await api.acme("PUT", path, { ...HOURLY, tags: ["x"], priority: "high" });
+  assert.equal(made.status, 201);
+  assert.equal(made.body.name, "nightly/digest ü");
+  assert.equal(made.headers.get("location"), `/v1/tasks/${made.body.id}`);
+  const same = await api.acme("PUT", path, { ...HOURLY, tags: ["x"], priority: "high" });
+  assert.deepEqual([same.status, same.body], [200, made.body]);
+  const replaced = await api.acme("PUT", path, { ...HOURLY, name: "nightly/digest ü" });
+  assert.deepEqual(
+    [replaced.status, replaced.body.id, replaced.body.tags, replaced.body.priority],
+    [200, made.body.id, [], "normal"],
+  );
+  assert.equal(replaced.headers.get("etag"), '"2"');
+  assert.equal(replaced.body.nextRunAt, made.body.nextRunAt);
+  assertProblem(await api.acme("PUT", path, { ...HOURLY, name: "other" }), 422, /^name: /);
+  assertProblem(await api.acme("PUT", "/v1/tasks/by-name/%20a", HOURLY), 422, /^name: /);
+  assertProblem(await api.acme("PUT", path, {}), 422, /required/);
+});
+
+test("PUT honours If-Match and If-None-Match", async () => {
+  await using api = await openApiInMemory();
+  const path = "/v1/tasks/by-name/digest";
+  const put = (headers: Record<string, string>) => api.acme("PUT", path, HOURLY, { headers });
+  assertProblem(await put({ "if-match": '"1"' }), 412, /no task of this name/);
+  assertProblem(await put({ "if-match": "*" }), 412, /no task of this name/);
+  assertProblem(await put({ "if-none-match": '"1"' }), 422, /only be \*/);
+  assert.equal((await put({ "if-none-match": "*" })).status, 201);
+  const exists = await put({ "if-none-match": "*" });
+  assertProblem(exists, 412, /version 1/);
+  assert.equal(exists.headers.get("etag"), '"1"');
+  assertProblem(await put({ "if-match": '"7"' }), 412, /version 1/);
+  assert.equal((await put({ "if-match": '"1"' })).status, 200);
+  assert.equal((await put({ "if-match": "*" })).status, 200);
+});
+
+test("20 PUTs of one new name at once: one makes it, all succeed", async () => {
+  await using api = await openApiInMemory();
+  const puts = Array.from({ length: 20 }, () =>
+    api.acme("PUT", "/v1/tasks/by-name/digest", HOURLY),
+  );
+  const answers = await Promise.all(puts);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [
+    ...Array.from({ length: 19 }, () => 200),
+    201,
+  ]);
+  assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
+});
+
+test("quotas name limit and use: tasks 429, body and interval 422", async () => {
+  await using api = await openApiInMemory();
+  const client = api.as("acme", ["read", "write"]);
+  await api.control.setQuotas(ACME, { tasksMax: 2, bodyBytesMax: 3, minIntervalSeconds: 60 });
+  await api.clock.advance(60_000);
+  const post = (fields: object) => client("POST", "/v1/tasks", { ...HOURLY, ...fields });
+  const { id } = (await post({ name: "a" })).body;
+  assert.equal((await client("PUT", "/v1/tasks/by-name/b", HOURLY)).status, 201);
+  const full = await post({});
+  assertProblem(full, 429, /has 2 tasks, of at most 2/);
+  assert.ok(Number(full.headers.get("retry-after")) > 0);
+  assertProblem(await client("PUT", "/v1/tasks/by-name/c", HOURLY), 429, /tasksMax/);
+  assert.equal((await client("PUT", "/v1/tasks/by-name/b", HOURLY)).status, 200);
+  const often = { schedule: { type: "every", seconds: 59 } };
+  assertProblem(await post(often), 422, /^schedule.seconds: runs 59 s apart.* 60 s/);
+  assertProblem(await client("PATCH", `/v1/tasks/${id}`, often), 422, /minIntervalSeconds/);
+  const long = { request: { url: "https://example.com/", body: "long" } };
+  assertProblem(await post(long), 422, /^request.body: has 4 bytes.* 3 /);
+  assertProblem(
+    await client("POST", `/v1/tasks/${id}/run`, { request: { body: "long" } }),
+    422,
+    /4/,
+  );
+  const { body } = await client("POST", "/v1/tasks/bulk", {
+    items: [{ ...HOURLY, ...long }, HOURLY],
+  });
+  assert.deepEqual(
+    body.items.map((item: { status: number }) => item.status),
+    [422, 429],
+  );
+});
+
+test("a quota lowered since stands in no other change's way", async () => {
+  await using api = await openApiInMemory();
+  const { id } = (await api.acme("POST", "/v1/tasks", HOURLY)).body;
+  await api.control.setQuotas(ACME, { tasksMax: 0, bodyBytesMax: 0, minIntervalSeconds: 86_400 });
+  await api.clock.advance(60_000);
+  assert.equal((await api.acme("PATCH", `/v1/tasks/${id}`, { tags: ["x"] })).status, 200);
+});
+
+test("captureResponse is a task's own, and part of what its versions keep", async () => {
+  await using api = await openApiInMemory();
+  const off = { ...HOURLY, captureResponse: false };
+  const { id, captureResponse } = (await api.acme("POST", "/v1/tasks", off)).body;
+  assert.equal(captureResponse, false);
+  const path = `/v1/tasks/${id}`;
+  assert.equal(
+    (await api.acme("PATCH", path, { request: { body: "y" } })).body.captureResponse,
+    false,
+  );
+  assert.equal(
+    (await api.acme("PATCH", path, { captureResponse: null })).body.captureResponse,
+    true,
+  );
+  const { body } = await api.acme("GET", path);
+  assert.deepEqual([body.captureResponse, body.version], [true, 3]);
+  assert.deepEqual(Object.keys(body.request).sort(), ["body", "headers", "method", "url"]);
+});
