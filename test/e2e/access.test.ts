@@ -15,6 +15,8 @@ import { authenticate } from "#functions/_shared/authenticate.ts";
 import { answerProblems, findRoute } from "#functions/_shared/middlewares.ts";
 import { ROUTES, type Route } from "#functions/_shared/routes.ts";
 import { createGateway, type Handlers } from "#local/gateway-server.ts";
+import { identify } from "#local/process-identity.ts";
+import { writeRun } from "#local/run-file.ts";
 import { type ApiAnswer, type ApiClient, openClient } from "#test/support/api-client.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -328,6 +330,25 @@ test("mistakes are one line: 1 for what is refused, 2 for the command line", asy
   const help = await admin(["--help"], { MYSQL_URL: "" });
   assert.equal(help.code, 0);
   assert.match(help.stdout, /key create +TENANT \[--scopes SCOPES\]/);
+});
+
+test("without a URL it is the system that runs here", async () => {
+  const localDir = mkdtempSync(join(tmpdir(), "access-"));
+  const supervisor = identify(process.pid, "");
+  assert.ok(supervisor);
+  const mysql = { url: databases.mysqlUrl, kind: "given", dir: localDir, process: null } as const;
+  const rest = { state: "ready", api: url, key: "", cassandra: null, processes: [] } as const;
+  try {
+    writeRun(localDir, { ...rest, supervisor, mysql, processes: [] });
+    const env = { MYSQL_URL: "", LOCAL_DIR: localDir };
+    assert.match((await admin(["tenant", "list"], env)).stdout, /^acme +active /m);
+    // What is left of a run that was killed names a database that may be another's by now.
+    const dead = { ...supervisor, startTicks: "1" };
+    writeRun(localDir, { ...rest, supervisor: dead, mysql, processes: [] });
+    await refused(["tenant", "list"], 1, /which database\?/, env);
+  } finally {
+    rmSync(localDir, { recursive: true });
+  }
 });
 
 test("a database that is away, not named, not migrated, or not ours is one line", async () => {
