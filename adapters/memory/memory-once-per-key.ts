@@ -3,12 +3,6 @@ import type { TenantId } from "#core/domain/ids.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
-export interface KeptAnswer {
-  readonly bodyHash: string;
-  readonly answer: string;
-  readonly expiresAtMs: number;
-}
-
 /** Runs `work` and keeps its answer, or gives the kept one. */
 export function oncePerKey<Made, Result>(
   tables: MemoryTables,

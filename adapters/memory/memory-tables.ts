@@ -6,7 +6,6 @@ import { applyEvent } from "#core/domain/job-state.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
 import type { Revocation } from "#core/ports/job-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
-import type { KeptAnswer } from "./memory-once-per-key.ts";
 
 /** The verbs of the three stores, as the hooks are told of them. */
 export type Verb = keyof Shard["tasks"] | keyof Shard["jobs"] | keyof Shard["workers"];
@@ -29,6 +28,13 @@ export interface MemoryOptions {
 interface WorkerRow {
   readonly leaseUntilMs: number;
   readonly fencedAtMs: number | null;
+}
+
+/** The answer of a request that may be repeated. */
+interface KeptAnswer {
+  readonly bodyHash: string;
+  readonly answer: string;
+  readonly expiresAtMs: number;
 }
 
 /** The rows of one shard. Public, so that a test can look at them and put any state there. */
