@@ -47,6 +47,46 @@ export const PRINCIPALS_UNKNOWN_MAX = 1_000;
 /** No request is served later than this after its key was revoked, or its tenant disabled. */
 export const REVOKED_WITHIN_MS = 60_000;
 
+// Secrets.
+/** Of a task, headers and credential together; HEADERS_MAX and HEADER_BYTES_MAX hold for plain and secret headers together. */
+export const SECRET_BYTES_MAX = 8 * KIB;
+/** A process seals a tenant's secrets with one data key for so long, then asks for another. */
+export const SEALING_KEY_MS = 3_600_000;
+/** An unwrapped data key is asked for again after this, and used for no longer than that while the master key is away. */
+export const DATA_KEY_KNOWN_MS = 900_000;
+export const DATA_KEY_KNOWN_MS_MAX = 3_600_000;
+/** What does not unwrap is not tried again for so long. */
+export const DATA_KEY_REFUSED_MS = 30_000;
+export const DATA_KEYS_KNOWN_MAX = 10_000;
+/** How long an executor may take a task's secrets for what they were when it last asked; it asks again at a claim before that. */
+export const TASK_SECRETS_KNOWN_MS = 3_000;
+export const TASK_SECRETS_ASKED_MS = 1_000;
+/** … and when the database does not answer. */
+export const TASK_SECRETS_KNOWN_MS_MAX = 15_000;
+export const TASK_SECRETS_KNOWN_MAX = 20_000;
+/** A change of a task's secret holds for every call that starts later than this after its answer. */
+export const SECRET_CHANGED_WITHIN_MS = 5_000;
+/** Of a tenant's signing secret, likewise. */
+export const SIGNING_KNOWN_MS = 30_000;
+export const SIGNING_ASKED_MS = 15_000;
+export const SIGNING_KNOWN_MS_MAX = 300_000;
+export const SIGNING_KNOWN_MAX = 20_000;
+/** Bytes of a new signing secret, and how long the one before it is valid too. */
+export const SIGNING_SECRET_BYTES = 32;
+export const SIGNING_OVERLAP_MS = 86_400_000;
+
+// Access tokens of targets (OAuth 2.0 client credentials).
+export const TOKEN_FETCH_MS_MAX = 10_000;
+export const TOKEN_RESPONSE_BYTES_MAX = 64 * KIB;
+/** For a token that does not say when it expires, and at most. */
+export const TOKEN_KEPT_MS_DEFAULT = 300_000;
+export const TOKEN_KEPT_MS_MAX = 86_400_000;
+/** A token is not used in the last part of its time. */
+export const TOKEN_LEFT_MS = 30_000;
+/** After a fetch that failed, calls of that credential fail without another one for so long. */
+export const TOKEN_FAILED_MS = 1_000;
+export const TOKENS_KEPT_MAX = 10_000;
+
 // What is kept of why something did not happen, in characters.
 export const REASON_LENGTH_MAX = 200;
 
@@ -175,6 +215,12 @@ assert(
   "drain ends inside the stop timeout",
 );
 assert(PRINCIPAL_KNOWN_MS * 2 <= REVOKED_WITHIN_MS, "what is remembered is forgotten in time");
+assert(
+  TASK_SECRETS_ASKED_MS < TASK_SECRETS_KNOWN_MS &&
+    TASK_SECRETS_KNOWN_MS < SECRET_CHANGED_WITHIN_MS,
+  "what is remembered of a task's secrets is forgotten in time",
+);
+assert(SIGNING_ASKED_MS < SIGNING_KNOWN_MS, "a claim asks before a call has to wait");
 assert(RECONCILE_RUN_MS > 60_000 + PASS_PERIOD_MS, "runs a minute apart leave no gap");
 assert(
   SEEN_APART_MS + PASS_PERIOD_MS + RESCUE_PASS_MS_MAX < PASS_GAP_MS_MAX,
