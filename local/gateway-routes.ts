@@ -24,10 +24,18 @@ export function matchRoute<R extends RoutePattern>(
     const pathParameters = matchPath(route.path, segments);
     return pathParameters === null ? [] : [{ route, pathParameters }];
   });
-  if (fitting.length === 0) return { kind: "no-such-path" };
-  const found = fitting.find(({ route }) => route.method === method);
+  const resource = mostLiteral(fitting.map(({ route }) => route.path));
+  if (resource === null) return { kind: "no-such-path" };
+  const onPath = fitting.filter(({ route }) => route.path === resource);
+  const found = onPath.find(({ route }) => route.method === method);
   if (found !== undefined) return { kind: "found", ...found };
-  return { kind: "method-not-allowed", allow: fitting.map(({ route }) => route.method) };
+  return { kind: "method-not-allowed", allow: onPath.map(({ route }) => route.method) };
+}
+
+/** Of paths that fit a request the one that is written out where the others have a parameter: their first difference decides. */
+function mostLiteral(paths: readonly string[]): string | null {
+  // "{" sorts after every letter, digit and sign of a path.
+  return paths.toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null;
 }
 
 /** Each segment decoded by itself: an encoded slash stays inside its segment. Null when one cannot be decoded. */

@@ -52,6 +52,8 @@ export type TaskInput = {
     readonly maxDelaySeconds?: number;
     /** Share of a delay by which it varies at random, both ways. */
     readonly jitter?: number;
+    /** After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, and an answer with `Webhook-Stop: true`, always end it. */
+    readonly retryOn?: readonly (string)[] | null;
   };
   /** Whether the first bytes of each answer are kept with its attempt. */
   readonly captureResponse?: boolean;
@@ -112,6 +114,8 @@ export type TaskPatch = {
     readonly maxDelaySeconds?: number | null;
     /** Share of a delay by which it varies at random, both ways. */
     readonly jitter?: number | null;
+    /** After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, and an answer with `Webhook-Stop: true`, always end it. */
+    readonly retryOn?: readonly (string)[] | null;
   } | null;
   /** Whether the first bytes of each answer are kept with its attempt. */
   readonly captureResponse?: boolean | null;
@@ -205,6 +209,8 @@ export type Task = {
     readonly factor: number;
     readonly maxDelaySeconds: number;
     readonly jitter: number;
+    /** null: every failure but 410 is retried. */
+    readonly retryOn: readonly (string)[] | null;
   };
   readonly captureResponse: boolean;
   readonly catchUp: "all" | "latest" | "none";
@@ -257,6 +263,8 @@ export type ListedTask = {
     readonly factor: number;
     readonly maxDelaySeconds: number;
     readonly jitter: number;
+    /** null: every failure but 410 is retried. */
+    readonly retryOn: readonly (string)[] | null;
   };
   readonly captureResponse: boolean;
   readonly catchUp: "all" | "latest" | "none";

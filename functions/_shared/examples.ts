@@ -21,6 +21,7 @@ export const TASK_EXAMPLE = {
     factor: 3,
     maxDelaySeconds: 21_600,
     jitter: 0.2,
+    retryOn: null,
   },
   captureResponse: true,
   catchUp: "all",

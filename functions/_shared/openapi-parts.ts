@@ -99,7 +99,7 @@ export const REQUEST_HEADERS: Readonly<Record<RequestHeader, OpenApiParameter>> 
     in: "header",
     required: false,
     description: "The ETag of the version to change; another version is left alone, with 412.",
-    schema: { type: "string", examples: ['"1"'] },
+    schema: { type: "string" },
   },
   "if-none-match": {
     name: "If-None-Match",

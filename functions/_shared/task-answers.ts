@@ -34,6 +34,7 @@ const answeredRetry = z.strictObject({
   factor: z.number(),
   maxDelaySeconds: z.number(),
   jitter: z.number(),
+  retryOn: z.array(z.string()).nullable().describe("null: every failure but 410 is retried."),
 });
 
 const taskFields = {

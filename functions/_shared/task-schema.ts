@@ -14,7 +14,7 @@ import {
   UPCOMING_COUNT_MAX,
 } from "#core/domain/limits.ts";
 import { PRIORITIES, PRIORITY_DEFAULT } from "#core/domain/queue.ts";
-import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
+import { RETRY_DEFAULT, RETRY_ON, type RetryPolicy } from "#core/domain/retry-policy.ts";
 import { parseSchedule } from "#core/domain/schedule.ts";
 import { CATCH_UPS } from "#core/domain/task.ts";
 import { BODILESS_METHODS } from "#core/services/tasks/run-task.ts";
@@ -23,6 +23,7 @@ import { instant, line, pageQuery, timezone, wholeNumber } from "./field-types.t
 import { body, bodyBase64, headers, refuseTwoBodies, url } from "./http-fields.ts";
 
 const UPCOMING_COUNT_DEFAULT = 10;
+const RETRY_ON_MAX = 20;
 const EVERY_SECONDS_MAX = 366 * 86_400;
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 const AT_EXAMPLE = 'must be text in ISO 8601, such as "2026-12-01T09:00:00Z"';
@@ -97,6 +98,13 @@ const requestSchema = z
     ctx.addIssue({ code: "custom", path: [field], message });
   });
 
+function refuseRepeats(all: readonly string[], ctx: z.RefinementCtx): void {
+  all.forEach((item, at) => {
+    if (all.indexOf(item) !== at)
+      ctx.addIssue({ code: "custom", path: [at], message: "is given twice" });
+  });
+}
+
 const delaySeconds = (min: number) =>
   z
     .number()
@@ -119,15 +127,33 @@ const retryFields = {
     .min(0)
     .max(1)
     .describe("Share of a delay by which it varies at random, both ways."),
+  retryOn: z
+    .array(
+      z.string().regex(RETRY_ON, {
+        error:
+          'must be network, timeout, 3xx, 4xx, 5xx or a status such as "429"; never 2xx or 410',
+      }),
+    )
+    .max(RETRY_ON_MAX)
+    .superRefine(refuseRepeats)
+    .describe(
+      "After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, and an answer with `Webhook-Stop: true`, always end it.",
+    )
+    .meta({ uniqueItems: true, examples: [["network", "timeout", "5xx", "429"]] }),
 };
 
-const retrySchema = z.strictObject({
-  maxAttempts: retryFields.maxAttempts.default(RETRY_DEFAULT.maxAttempts),
-  initialDelaySeconds: retryFields.initialDelaySeconds.default(RETRY_DEFAULT.initialDelaySeconds),
-  factor: retryFields.factor.default(RETRY_DEFAULT.factor),
-  maxDelaySeconds: retryFields.maxDelaySeconds.default(RETRY_DEFAULT.maxDelaySeconds),
-  jitter: retryFields.jitter.default(RETRY_DEFAULT.jitter),
-});
+const retrySchema = z
+  .strictObject({
+    maxAttempts: retryFields.maxAttempts.default(RETRY_DEFAULT.maxAttempts),
+    initialDelaySeconds: retryFields.initialDelaySeconds.default(RETRY_DEFAULT.initialDelaySeconds),
+    factor: retryFields.factor.default(RETRY_DEFAULT.factor),
+    maxDelaySeconds: retryFields.maxDelaySeconds.default(RETRY_DEFAULT.maxDelaySeconds),
+    jitter: retryFields.jitter.default(RETRY_DEFAULT.jitter),
+    retryOn: retryFields.retryOn.nullable().default(null),
+  })
+  .transform(
+    ({ retryOn, ...policy }): RetryPolicy => (retryOn === null ? policy : { ...policy, retryOn }),
+  );
 
 const taskFields = {
   name: line(NAME_LENGTH_MAX).describe(
@@ -140,12 +166,7 @@ const taskFields = {
   tags: z
     .array(line(TAG_LENGTH_MAX))
     .max(TAGS_MAX)
-    .superRefine((all, ctx) => {
-      all.forEach((tag, at) => {
-        if (all.indexOf(tag) !== at)
-          ctx.addIssue({ code: "custom", path: [at], message: "is given twice" });
-      });
-    })
+    .superRefine(refuseRepeats)
     .meta({ uniqueItems: true }),
   priority: z
     .enum(PRIORITIES)
@@ -242,6 +263,7 @@ export const taskPatchSchema = z.strictObject({
       factor: retryFields.factor.nullish(),
       maxDelaySeconds: retryFields.maxDelaySeconds.nullish(),
       jitter: retryFields.jitter.nullish(),
+      retryOn: retryFields.retryOn.nullish(),
     })
     .nullish(),
   captureResponse: taskFields.captureResponse.nullish(),
