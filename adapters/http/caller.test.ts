@@ -36,6 +36,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     seen.push({ method, url, headers, body: Buffer.concat(chunks).toString("latin1") });
     if (url === "/redirect") response.writeHead(302, { location: "/never" }).end();
     else if (url === "/busy") response.writeHead(429, { "retry-after": "7" }).end("later");
+    else if (url === "/stop") response.writeHead(503, { "Webhook-Stop": ["no", "True"] }).end();
     else if (url === "/hang") response.flushHeaders();
     else if (url === "/trickle") trickle(response);
     else if (url === "/huge") flood(response);
@@ -105,6 +106,14 @@ test("an answer brings status, first bytes and duration; method, headers and bod
     body: "\u0000\u00ff\n",
   });
   assert.equal(seen.at(-1)?.headers["x-kind"], "test");
+});
+
+test("an answer says whether it asks for no further call", async () => {
+  for (const [path, stop] of [
+    ["/stop", true],
+    ["/busy", false],
+  ] as const)
+    assert.partialDeepStrictEqual(await caller.call(callTo(`${origin}${path}`), never), { stop });
 });
 
 test("a redirect is an answer, never followed", async () => {

@@ -6,7 +6,7 @@
  */
 import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
-import { parseRetryAfter } from "#core/domain/retry-policy.ts";
+import { asksToStop, parseRetryAfter } from "#core/domain/retry-policy.ts";
 import type { Call, Caller, CallOutcome, CallTimings } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
@@ -135,13 +135,14 @@ async function exchange(deps: Deps, call: Call, signal: AbortSignal, phases: Pha
     const sent = { method: method as "GET", path, headers, body, signal };
     const response = await connection.request(sent);
     phases.firstByteMs = clock.monotonicMs() - sentMs;
-    const retryAfter = response.headers["retry-after"];
+    const { "retry-after": retryAfter, "webhook-stop": stop = [] } = response.headers;
     const responseBody = await readHead(response.body, call.responseBytesMax);
     idle.put(connection);
     return {
       statusCode: response.statusCode,
       retryAfterMs:
         typeof retryAfter === "string" ? parseRetryAfter(retryAfter, clock.nowMs()) : null,
+      stop: asksToStop([stop].flat()),
       responseBody,
     };
   } catch (error) {

@@ -3,31 +3,101 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { RETRY_DELAY_MS_MAX } from "./limits.ts";
 import type { CallEnd, RetryPolicy } from "./retry-policy.ts";
-import { judge, parseRetryAfter, RETRY_DEFAULT, retryDelayMs } from "./retry-policy.ts";
+import {
+  asksToStop,
+  judge,
+  parseRetryAfter,
+  RETRY_DEFAULT,
+  RETRY_ON,
+  retryDelayMs,
+} from "./retry-policy.ts";
 
 /** `unit` of 0.5 is the middle of the jitter: none. */
 const MIDDLE = 0.5;
 const NOW_MS = Date.UTC(2026, 5, 1, 9, 0, 0);
 
-function answered(statusCode: number, retryAfterMs: number | null = null): CallEnd {
-  return { kind: "answered", statusCode, retryAfterMs };
+function answered(statusCode: number, changes: Partial<CallEnd> = {}): CallEnd {
+  return { kind: "answered", statusCode, retryAfterMs: null, ...changes } as CallEnd;
 }
+
+const FAILURE = { kind: "failure", retryAfterMs: null };
+const SUCCESSES = [200, 201, 202, 204, 206, 299];
+const FAILURES = [100, 199, 300, 302, 304, 400, 401, 404, 408, 409, 425, 429, 500, 503, 599, 999];
 
 describe("judge", () => {
   test("2xx is a success, 410 ends the job, everything else is a failure", () => {
-    for (const code of [200, 201, 202, 204, 206, 299]) {
-      assert.deepEqual(judge(answered(code)), { kind: "success" });
+    for (const code of SUCCESSES)
+      assert.deepEqual(judge(answered(code), RETRY_DEFAULT), { kind: "success" });
+    for (const code of FAILURES)
+      assert.deepEqual(judge(answered(code), RETRY_DEFAULT), FAILURE, `${code}`);
+    assert.deepEqual(judge(answered(410), RETRY_DEFAULT), {
+      kind: "final",
+      reason: "endpoint answered 410 Gone",
+    });
+    assert.deepEqual(judge(answered(429, { retryAfterMs: 5_000 }), RETRY_DEFAULT), {
+      kind: "failure",
+      retryAfterMs: 5_000,
+    });
+    for (const error of ["timeout", "dns", "tls"])
+      assert.deepEqual(judge({ kind: "failed", error }, RETRY_DEFAULT), FAILURE);
+  });
+
+  test("Webhook-Stop ends the job with every answer but a success", () => {
+    for (const code of SUCCESSES)
+      assert.deepEqual(judge(answered(code, { stop: true }), {}), { kind: "success" });
+    for (const code of FAILURES) {
+      const verdict = judge(answered(code, { stop: true, retryAfterMs: 1_000 }), {
+        retryOn: [String(code)],
+      });
+      assert.deepEqual(verdict, {
+        kind: "final",
+        reason: `endpoint answered ${code} with Webhook-Stop`,
+      });
     }
-    assert.equal(judge(answered(410)).kind, "final");
-    for (const code of [
-      100, 199, 300, 302, 304, 400, 401, 404, 408, 409, 425, 429, 500, 503, 599,
-    ]) {
-      assert.deepEqual(judge(answered(code)), { kind: "failure", retryAfterMs: null }, `${code}`);
-    }
-    assert.deepEqual(judge(answered(429, 5_000)), { kind: "failure", retryAfterMs: 5_000 });
-    for (const error of ["timeout", "dns", "tls"]) {
-      assert.deepEqual(judge({ kind: "failed", error }), { kind: "failure", retryAfterMs: null });
-    }
+    for (const values of [["true"], [" TRUE "], ["false", "true"]]) assert(asksToStop(values));
+    for (const values of [[], [""], ["false"], ["1"], ["true, true"]]) assert(!asksToStop(values));
+  });
+
+  test("retryOn narrows what is retried; what it does not name ends the job with a reason", () => {
+    const retryOn = ["network", "5xx", "429"];
+    const verdictOf = (end: CallEnd) => judge(end, { retryOn });
+    for (const end of [
+      { kind: "failed", error: "dns" } as const,
+      { kind: "failed", error: "network" } as const,
+      answered(429),
+      answered(500),
+      answered(599),
+    ])
+      assert.deepEqual(verdictOf(end), FAILURE);
+    for (const [end, said] of [
+      [{ kind: "failed", error: "timeout" }, "timeout"],
+      [answered(302), "302"],
+      [answered(404), "404"],
+      [answered(408), "408"],
+    ] as const)
+      assert.deepEqual(verdictOf(end), {
+        kind: "final",
+        reason: `not retried: retryOn has no ${said}`,
+      });
+    assert.deepEqual(judge({ kind: "failed", error: "tls" }, { retryOn: ["timeout"] }), {
+      kind: "final",
+      reason: "not retried: retryOn has no network (tls)",
+    });
+    assert.equal(judge(answered(503), { retryOn: [] }).kind, "final");
+    assert.deepEqual(judge(answered(200), { retryOn: [] }), { kind: "success" });
+    assert.equal(judge(answered(410), { retryOn: ["4xx"] }).kind, "final");
+  });
+
+  test("RETRY_ON takes every class and every status of a failure that may be retried", () => {
+    const codes = Array.from({ length: 1_000 }, (_, code) => String(code));
+    const retryable = codes.filter((code) => Number(code) >= 300 && code !== "410");
+    assert.deepEqual(
+      codes.filter((code) => RETRY_ON.test(code)),
+      retryable,
+    );
+    for (const name of ["network", "timeout", "3xx", "4xx", "5xx"]) assert.match(name, RETRY_ON);
+    for (const name of ["", "2xx", "6xx", "5XX", "dns", "429 ", "4290"])
+      assert.doesNotMatch(name, RETRY_ON);
   });
 });
 

@@ -1,4 +1,7 @@
-/** When a failed call is made again: exponential backoff with jitter, capped, never overflowing. */
+/**
+ * Whether a failed call is made again, and when. Every failure is retried but 410 Gone and one whose answer says
+ * `Webhook-Stop: true`; a task can narrow that with `retryOn`. Delays: exponential backoff with jitter, capped, never overflowing.
+ */
 import { assert } from "./assert.ts";
 import { ATTEMPTS_MAX, RETRY_DELAY_MS_MAX } from "./limits.ts";
 
@@ -10,7 +13,15 @@ export interface RetryPolicy {
   readonly maxDelaySeconds: number;
   /** Share of the delay by which it varies at random, both ways: 0 to 1. */
   readonly jitter: number;
+  /** The failures after which another call is made: classes and status codes that match RETRY_ON. Left out: after all of them. */
+  readonly retryOn?: readonly string[];
 }
+
+/**
+ * `timeout`: no whole answer in time. `network`: no answer for any other reason. `3xx` (redirects are never followed), `4xx`, `5xx`
+ * and single codes: what was answered. A success needs no retry, and 410 never gets one.
+ */
+export const RETRY_ON = /^(network|timeout|3xx|4xx|5xx|3\d\d|40\d|41[1-9]|4[2-9]\d|[5-9]\d\d)$/;
 
 export const RETRY_DEFAULT: RetryPolicy = {
   maxAttempts: 5,
@@ -22,7 +33,13 @@ export const RETRY_DEFAULT: RetryPolicy = {
 
 /** How one HTTP call ended. `error` is a stable code such as `timeout`, `connection-refused`. */
 export type CallEnd =
-  | { readonly kind: "answered"; readonly statusCode: number; readonly retryAfterMs: number | null }
+  | {
+      readonly kind: "answered";
+      readonly statusCode: number;
+      readonly retryAfterMs: number | null;
+      /** The answer asks for no further call: see asksToStop. */
+      readonly stop?: boolean;
+    }
   | { readonly kind: "failed"; readonly error: string };
 
 export type Verdict =
@@ -46,12 +63,29 @@ export function parseRetryAfter(value: string, nowMs: number): number | null {
   return Number.isNaN(atMs) || atMs <= nowMs ? null : atMs - nowMs;
 }
 
-/** 2xx is a success, 410 Gone ends the job, everything else is retried. */
-export function judge(end: CallEnd): Verdict {
-  if (end.kind === "failed") return { kind: "failure", retryAfterMs: null };
-  if (end.statusCode >= 200 && end.statusCode < 300) return { kind: "success" };
-  if (end.statusCode === 410) return { kind: "final", reason: "endpoint answered 410 Gone" };
-  return { kind: "failure", retryAfterMs: end.retryAfterMs };
+/** Whether the values of an answer's `Webhook-Stop` headers end the job, should it not have succeeded. */
+export function asksToStop(values: readonly string[]): boolean {
+  return values.some((value) => value.trim().toLowerCase() === "true");
+}
+
+/** 2xx is a success whatever else the answer says; `final` is what no further call follows, with the reason the job gets. */
+export function judge(end: CallEnd, { retryOn }: Pick<RetryPolicy, "retryOn">): Verdict {
+  if (end.kind === "failed") {
+    const kind = end.error === "timeout" ? "timeout" : "network";
+    const said = kind === end.error ? kind : `${kind} (${end.error})`;
+    return retryOn === undefined || retryOn.includes(kind)
+      ? { kind: "failure", retryAfterMs: null }
+      : { kind: "final", reason: `not retried: retryOn has no ${said}` };
+  }
+  const { statusCode, retryAfterMs, stop } = end;
+  if (statusCode >= 200 && statusCode < 300) return { kind: "success" };
+  if (statusCode === 410) return { kind: "final", reason: "endpoint answered 410 Gone" };
+  if (stop === true)
+    return { kind: "final", reason: `endpoint answered ${statusCode} with Webhook-Stop` };
+  const names = [String(statusCode), `${Math.floor(statusCode / 100)}xx`];
+  return retryOn === undefined || names.some((name) => retryOn.includes(name))
+    ? { kind: "failure", retryAfterMs }
+    : { kind: "final", reason: `not retried: retryOn has no ${statusCode}` };
 }
 
 /**

@@ -30,6 +30,8 @@ export type CallOutcome =
       readonly statusCode: number;
       /** Delay that a Retry-After header asks for, in ms; null when there is none that makes sense. */
       readonly retryAfterMs: number | null;
+      /** Its `Webhook-Stop` header says `true`. */
+      readonly stop?: boolean;
       /** First bytes of the response as text, invalid UTF-8 replaced. */
       readonly responseBody: string;
       readonly durationMs: number;

@@ -40,6 +40,7 @@ export function etagOf({ version }: Task): string {
 
 function present(task: Task, version: TaskWithVersion["version"], request: unknown): unknown {
   const { maxAttempts, initialDelaySeconds, factor, maxDelaySeconds, jitter } = version.retry;
+  const { retryOn = null } = version.retry;
   return {
     id: task.id,
     name: task.name,
@@ -50,7 +51,7 @@ function present(task: Task, version: TaskWithVersion["version"], request: unkno
     priority: task.priority,
     request,
     timeoutSeconds: version.timeoutMs / 1_000,
-    retry: { maxAttempts, initialDelaySeconds, factor, maxDelaySeconds, jitter },
+    retry: { maxAttempts, initialDelaySeconds, factor, maxDelaySeconds, jitter, retryOn },
     captureResponse: version.request.captureResponse !== false,
     catchUp: task.catchUp,
     startAt: isoInstant(task.startAtMs),

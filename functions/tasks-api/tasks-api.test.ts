@@ -49,6 +49,7 @@ test("create answers every field, with its default where none was given", async 
       factor: 3,
       maxDelaySeconds: 21_600,
       jitter: 0.2,
+      retryOn: null,
     },
     captureResponse: true,
     catchUp: "all",
@@ -94,6 +95,21 @@ test("create keeps what was given", async () => {
     assert.deepEqual(body[name], given[name as keyof typeof given]);
 });
 
+test("what is retried is kept, changed as a whole, and null goes back to everything", async () => {
+  await using api = await openApiInMemory();
+  const retryOn = ["network", "timeout", "5xx", "429"];
+  const { id, retry } = await created(api.acme, { retry: { retryOn } });
+  assert.deepEqual(retry.retryOn, retryOn);
+  const patched = async (fields: object) =>
+    (await api.acme("PATCH", `/v1/tasks/${id}`, { retry: fields })).body;
+  assert.deepEqual((await patched({ maxAttempts: 2 })).retry.retryOn, retryOn);
+  assert.equal((await patched({ retryOn })).version, 2, "no change, no new version");
+  assert.deepEqual((await patched({ retryOn: [] })).retry.retryOn, []);
+  const { version, retry: all } = await patched({ retryOn: null });
+  assert.equal(all.retryOn, null);
+  assert.equal((await patched({ retryOn: null })).version, version);
+});
+
 test("an `at` in the past runs at once", async () => {
   await using api = await openApiInMemory();
   const body = await created(api.acme, { schedule: { type: "at", at: "2001-01-01T00:00:00Z" } });
@@ -134,6 +150,10 @@ const refused: readonly (readonly [string, object, readonly string[]])[] = [
   ["no attempt", { retry: { maxAttempts: 0 } }, ["retry.maxAttempts"]],
   ["21 attempts", { retry: { maxAttempts: 21 } }, ["retry.maxAttempts"]],
   ["a jitter over 1", { retry: { jitter: 1.1 } }, ["retry.jitter"]],
+  ["a class of failures that there is not", { retry: { retryOn: ["6xx"] } }, ["retry.retryOn.0"]],
+  ["410 among what is retried", { retry: { retryOn: ["5xx", "410"] } }, ["retry.retryOn.1"]],
+  ["a status as a number", { retry: { retryOn: [429] } }, ["retry.retryOn.0"]],
+  ["a class given twice", { retry: { retryOn: ["5xx", "5xx"] } }, ["retry.retryOn.1"]],
   ["a factor under 1", { retry: { factor: 0.5 } }, ["retry.factor"]],
   ["startAt without offset", { startAt: "2026-12-01T09:00:00" }, ["startAt"]],
   ["startAt on 30 February", { startAt: "2026-02-30T09:00:00Z" }, ["startAt"]],

@@ -68,7 +68,13 @@ function createAndFind(open: OpenStore): void {
             bodyBase64: null,
           },
           timeoutMs: 900_000,
-          retry: { ...RETRY_DEFAULT, maxAttempts: 20, factor: 2.5, jitter: 0.35 },
+          retry: {
+            ...RETRY_DEFAULT,
+            maxAttempts: 20,
+            factor: 2.5,
+            jitter: 0.35,
+            retryOn: ["network", "429"],
+          },
         },
       });
       assert.deepEqual(await store.shard.tasks.create(built), { kind: "created" });

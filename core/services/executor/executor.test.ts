@@ -9,6 +9,7 @@ import { makeTaskId, makeWorkerId, partitionOfTenant } from "#core/domain/ids.ts
 import type { Job } from "#core/domain/job.ts";
 import { DRAIN_CALLS_MS, DRAIN_TOTAL_MS, START_WINDOW_MS } from "#core/domain/limits.ts";
 import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
+import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
 import { ManualClock, settle } from "#test/support/manual-clock.ts";
@@ -22,7 +23,11 @@ interface Sent extends Call {
   readonly atMs: number;
 }
 
-type Endpoint = (call: Call) => { status: number; afterMs?: number };
+type Endpoint = (call: Call) => {
+  status: number;
+  afterMs?: number;
+  more?: Partial<Extract<CallOutcome, { kind: "answered" }>>;
+};
 
 /** A whole world: one shard, one executor, an endpoint, and faults by verb. */
 function openWorld(options: { slots?: number; endpoint?: Endpoint } = {}) {
@@ -70,7 +75,7 @@ function scriptedCaller(clock: ManualClock, sent: Sent[], endpoint: Endpoint): C
   return {
     call: async (call, signal): Promise<CallOutcome> => {
       sent.push({ ...call, atMs: clock.nowMs() });
-      const { status, afterMs = 0 } = endpoint(call);
+      const { status, afterMs = 0, more = {} } = endpoint(call);
       if (afterMs > 0) await clock.sleep(afterMs, signal);
       if (signal.aborted) return { kind: "failed", error: "interrupted", durationMs: afterMs };
       return {
@@ -79,24 +84,30 @@ function scriptedCaller(clock: ManualClock, sent: Sent[], endpoint: Endpoint): C
         retryAfterMs: null,
         responseBody: "body",
         durationMs: afterMs,
+        ...more,
       };
     },
     close: async () => {},
   };
 }
 
+const RETRY: RetryPolicy = {
+  maxAttempts: 3,
+  initialDelaySeconds: 10,
+  factor: 3,
+  maxDelaySeconds: 600,
+  jitter: 0.2,
+};
+
 let made = 0;
-function addTask(tables: MemoryTables, changes: Partial<Task> = {}): TaskWithVersion {
+function addTask(
+  tables: MemoryTables,
+  changes: Partial<Task> = {},
+  retry: RetryPolicy = RETRY,
+): TaskWithVersion {
   const random = new Uint8Array(8);
   new DataView(random.buffer).setUint32(4, ++made);
   const id = makeTaskId(tables.nowMs(), partitionOfTenant(TENANT), random);
-  const retry = {
-    maxAttempts: 3,
-    initialDelaySeconds: 10,
-    factor: 3,
-    maxDelaySeconds: 600,
-    jitter: 0.2,
-  };
   const version = {
     taskId: id,
     requestVersion: 1,
@@ -138,8 +149,13 @@ function addTask(tables: MemoryTables, changes: Partial<Task> = {}): TaskWithVer
   return { task, version };
 }
 
-function addJob(tables: MemoryTables, inMs: number, changes: Partial<Task> = {}): JobId {
-  const { task } = addTask(tables, changes);
+function addJob(
+  tables: MemoryTables,
+  inMs: number,
+  changes: Partial<Task> = {},
+  retry: RetryPolicy = RETRY,
+): JobId {
+  const { task } = addTask(tables, changes, retry);
   const job = makeScheduledJob(task, "schedule", tables.nowMs() + inMs, tables.nowMs());
   tables.insertJobs([job]);
   return job.id;
@@ -190,6 +206,50 @@ test("a job is claimed ahead and sent at its second, once, with the three header
   });
   assert.equal(await endWorld(world), true);
   assert.equal(tables.workers.size, 0, "a clean exit leaves no worker behind");
+});
+
+for (const [what, endpoint, retry, reason] of [
+  ["410", { status: 410 }, RETRY, "endpoint answered 410 Gone"],
+  [
+    "Webhook-Stop",
+    { status: 503, more: { stop: true } },
+    RETRY,
+    "endpoint answered 503 with Webhook-Stop",
+  ],
+  [
+    "a failure that retryOn does not name",
+    { status: 404 },
+    { ...RETRY, retryOn: ["network", "timeout", "5xx", "429"] },
+    "not retried: retryOn has no 404",
+  ],
+] as const)
+  test(`${what} ends the job at its first call, with the reason`, async () => {
+    const world = openWorld({ endpoint: () => endpoint });
+    const { clock, tables, sent } = world;
+    const id = addJob(tables, 1_000, {}, retry);
+    await clock.advance(60_000);
+    assert.equal(sent.length, 1);
+    assert.partialDeepStrictEqual(jobOf(tables, id), { status: "dead", reason, attempt: 1 });
+    await endWorld(world);
+  });
+
+test("Retry-After: the longer of backoff and header, up to the policy's maximum", async () => {
+  const asked = [25_000, 1_000, null, 900_000];
+  const world = openWorld({
+    endpoint: ({ headers }) => ({
+      status: 429,
+      more: { retryAfterMs: asked[Number(headers["x-attempt"]) - 1] ?? null },
+    }),
+  });
+  const { clock, tables, sent } = world;
+  const retry = { ...RETRY, maxAttempts: 5, jitter: 0, maxDelaySeconds: 120 };
+  addJob(tables, 1_000, { maxAttempts: 5 }, retry);
+  await clock.advance(300_000);
+  const waits = sent.slice(1).map(({ atMs }, at) => atMs - (sent[at]?.atMs ?? 0));
+  for (const [at, wantedMs] of [25_000, 30_000, 90_000, 120_000].entries())
+    assert.ok(Math.abs((waits[at] ?? 0) - wantedMs) < 50, `${waits}`);
+  assert.equal(waits.length, 4);
+  await endWorld(world);
 });
 
 test("failures are retried with growing waits, numbered, and end dead when used up", async () => {

@@ -101,7 +101,7 @@ export class Firing {
   #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number, lagMs: number): JobResult {
     const { job, version } = held;
     const { metrics, random, database } = this.#deps;
-    const verdict = judge(outcome);
+    const verdict = judge(outcome, version.retry);
     const success = verdict.kind === "success";
     const base = {
       ...heldKey(held),
