@@ -22,7 +22,9 @@ const taskId = fc
   .tuple(fc.integer({ min: 0, max: 2 ** 47 }), fc.uint8Array({ minLength: 8, maxLength: 8 }))
   .map(([ms, random]) => makeTaskId(ms, 77, random));
 
-const record = fc.record({
+const tenths = count.map((ms) => ms / 10);
+const phase = fc.option(tenths);
+const sentRecord = {
   attempt: count,
   startedAtMs: instantMs,
   lagMs: fc.integer({ min: -1_000, max: 10 ** 9 }),
@@ -30,7 +32,15 @@ const record = fc.record({
   statusCode: fc.option(fc.integer({ min: 100, max: 999 })),
   error: fc.option(fc.constantFrom("timeout", "interrupted", "dns")),
   responseBody: fc.option(text),
-});
+};
+const record = fc.record(
+  {
+    ...sentRecord,
+    claimedAtMs: instantMs,
+    timings: fc.tuple(phase, phase, phase, phase, tenths),
+  },
+  { requiredKeys: Object.keys(sentRecord) as (keyof typeof sentRecord)[] },
+);
 const headers = fc.dictionary(fc.string({ minLength: 1, maxLength: 10 }), text, { maxKeys: 4 });
 const base64 = fc
   .uint8Array({ maxLength: 400 })
@@ -143,12 +153,14 @@ test("no job is larger than a row may be", () => {
       String(index),
       {
         attempt: 1,
+        claimedAtMs: 1,
         startedAtMs: 253_402_300_799_999,
         lagMs: 1,
         durationMs: 900_000,
         statusCode: 500,
         error: "request-invalid",
         responseBody: worst.repeat(10_000),
+        timings: [900_000.1, 900_000.1, 900_000.1, 900_000.1, 900_000.1] as const,
       },
     ]),
   );

@@ -4,10 +4,18 @@
  */
 import type { DroppedBody, HistoryEntry, HistoryRequest } from "#core/domain/history.ts";
 import { type JobId, readJobId, type TenantId, type WorkerId } from "#core/domain/ids.ts";
-import type { AttemptRecord, Covers, Job, JobStatus, Payload, Trigger } from "#core/domain/job.ts";
+import type {
+  AttemptRecord,
+  AttemptTimings,
+  Covers,
+  Job,
+  JobStatus,
+  Payload,
+  Trigger,
+} from "#core/domain/job.ts";
 import { priorityOfRank, priorityRank } from "#core/domain/queue.ts";
 
-/** claim number, attempt, startedAtMs, lagMs, durationMs, statusCode, error, responseBody */
+/** claim number, attempt, startedAtMs, lagMs, durationMs, statusCode, error, responseBody, ms from the claim to the start, timings */
 type AttemptTuple = [
   number,
   number,
@@ -17,6 +25,8 @@ type AttemptTuple = [
   number | null,
   string | null,
   string | null,
+  (number | null)?,
+  AttemptTimings?,
 ];
 
 interface RequestDocument {
@@ -129,8 +139,8 @@ export function decodeDocument(key: RowKey, text: string): HistoryEntry {
 
 function encodeAttempt([claimNo, record]: [string, AttemptRecord]): AttemptTuple {
   const { attempt, startedAtMs, lagMs, durationMs, statusCode, error, responseBody } = record;
-  return [
-    Number(claimNo),
+  const { claimedAtMs, timings } = record;
+  const common = [
     attempt,
     startedAtMs,
     lagMs,
@@ -138,12 +148,20 @@ function encodeAttempt([claimNo, record]: [string, AttemptRecord]): AttemptTuple
     statusCode,
     error,
     responseBody,
-  ];
+  ] as const;
+  const heldMs = claimedAtMs === undefined ? null : startedAtMs - claimedAtMs;
+  if (timings !== undefined) return [Number(claimNo), ...common, heldMs, timings];
+  return heldMs === null ? [Number(claimNo), ...common] : [Number(claimNo), ...common, heldMs];
 }
 
 function decodeAttempt(tuple: AttemptTuple): [string, AttemptRecord] {
   const [claimNo, attempt, startedAtMs, lagMs, durationMs, statusCode, error, responseBody] = tuple;
-  const record = { attempt, startedAtMs, lagMs, durationMs, statusCode, error, responseBody };
+  const [heldMs = null, timings] = tuple.slice(8) as [(number | null)?, AttemptTimings?];
+  const record = {
+    ...{ attempt, startedAtMs, lagMs, durationMs, statusCode, error, responseBody },
+    ...(heldMs === null ? {} : { claimedAtMs: startedAtMs - heldMs }),
+    ...(timings === undefined ? {} : { timings }),
+  };
   return [String(claimNo), record];
 }
 

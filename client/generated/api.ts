@@ -328,10 +328,23 @@ export type Job = {
   readonly attempts: readonly ({
     /** As the endpoint got it in `X-Attempt`. */
     readonly attempt: number;
+    /** When an executor took the job. */
+    readonly claimedAt: string | null;
+    /** When it was sent. */
     readonly startedAt: string;
-    /** Sent minus `runAt` of this attempt. */
+    /** Sent minus `runAt` of this attempt, at which it was due. */
     readonly lagMs: number;
+    /** From `startedAt` to the end. */
     readonly durationMs: number;
+    /** null when nothing was dialled or sent. */
+    readonly timings: {
+      readonly dnsMs: number | null;
+      readonly connectMs: number | null;
+      readonly tlsMs: number | null;
+      /** From the request to the answer's status and headers. */
+      readonly firstByteMs: number | null;
+      readonly totalMs: number;
+    } | null;
     readonly statusCode: number | null;
     /** A stable code, such as `timeout`; null when an answer came. */
     readonly error: string | null;
@@ -381,10 +394,23 @@ export type ListedJob = {
   readonly attempts: readonly ({
     /** As the endpoint got it in `X-Attempt`. */
     readonly attempt: number;
+    /** When an executor took the job. */
+    readonly claimedAt: string | null;
+    /** When it was sent. */
     readonly startedAt: string;
-    /** Sent minus `runAt` of this attempt. */
+    /** Sent minus `runAt` of this attempt, at which it was due. */
     readonly lagMs: number;
+    /** From `startedAt` to the end. */
     readonly durationMs: number;
+    /** null when nothing was dialled or sent. */
+    readonly timings: {
+      readonly dnsMs: number | null;
+      readonly connectMs: number | null;
+      readonly tlsMs: number | null;
+      /** From the request to the answer's status and headers. */
+      readonly firstByteMs: number | null;
+      readonly totalMs: number;
+    } | null;
     readonly statusCode: number | null;
     /** A stable code, such as `timeout`; null when an answer came. */
     readonly error: string | null;
@@ -436,10 +462,23 @@ export type DeadLetter = {
   readonly attempts: readonly ({
     /** As the endpoint got it in `X-Attempt`. */
     readonly attempt: number;
+    /** When an executor took the job. */
+    readonly claimedAt: string | null;
+    /** When it was sent. */
     readonly startedAt: string;
-    /** Sent minus `runAt` of this attempt. */
+    /** Sent minus `runAt` of this attempt, at which it was due. */
     readonly lagMs: number;
+    /** From `startedAt` to the end. */
     readonly durationMs: number;
+    /** null when nothing was dialled or sent. */
+    readonly timings: {
+      readonly dnsMs: number | null;
+      readonly connectMs: number | null;
+      readonly tlsMs: number | null;
+      /** From the request to the answer's status and headers. */
+      readonly firstByteMs: number | null;
+      readonly totalMs: number;
+    } | null;
     readonly statusCode: number | null;
     /** A stable code, such as `timeout`; null when an answer came. */
     readonly error: string | null;

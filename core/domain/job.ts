@@ -22,10 +22,21 @@ export const REASON_CANCELLED = "cancelled by caller";
 export const REASON_USED_UP = "attempts used up";
 export const REASON_LOST = "lost";
 
-/** What is kept of one HTTP call. */
+/** Ms, to a tenth; null for a phase that did not happen (a warm connection dials nothing) or did not end. */
+export type AttemptTimings = readonly [
+  dnsMs: number | null,
+  connectMs: number | null,
+  tlsMs: number | null,
+  firstByteMs: number | null,
+  totalMs: number,
+];
+
+/** What is kept of one HTTP call: due at `startedAtMs − lagMs`, over at `startedAtMs + durationMs`. */
 export interface AttemptRecord {
   /** Number of the HTTP call, from 1: what was sent as X-Attempt. */
   readonly attempt: number;
+  /** When an executor took the job, on the database's clock. */
+  readonly claimedAtMs?: number;
   readonly startedAtMs: number;
   /** Sent minus `runAt` of this attempt. */
   readonly lagMs: number;
@@ -35,6 +46,8 @@ export interface AttemptRecord {
   readonly error: string | null;
   /** First bytes of the response. */
   readonly responseBody: string | null;
+  /** Left out when nothing was dialled or sent. */
+  readonly timings?: AttemptTimings;
 }
 
 /** Several missed runs that one row stands for. */

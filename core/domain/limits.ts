@@ -232,7 +232,7 @@ assert(CLAIM_JOBS_MAX <= HELD_JOBS_MAX, "a claim fits into memory");
 // One character of JSON takes at most six bytes (\u0000); what is kept beside bodies and headers is small.
 assert(
   6 *
-    (ATTEMPT_RECORDS_MAX * (FAILURE_BODY_BYTES_KEPT + 200) +
+    (ATTEMPT_RECORDS_MAX * (FAILURE_BODY_BYTES_KEPT + 300) +
       2 * (HEADER_BYTES_MAX + HISTORY_BODY_BYTES_MAX) +
       URL_BYTES_MAX +
       4 * KIB) <

@@ -5,11 +5,27 @@ import { PRIORITIES } from "#core/domain/queue.ts";
 import { answeredInstant, jobIdText, pageOf, taskIdText } from "./answer-types.ts";
 import { answeredRequest, listedRequest } from "./task-answers.ts";
 
+const phaseMs = z.number().nullable();
+
+const timings = z
+  .strictObject({
+    dnsMs: phaseMs,
+    connectMs: phaseMs,
+    tlsMs: phaseMs,
+    firstByteMs: phaseMs.describe("From the request to the answer's status and headers."),
+    totalMs: z.number(),
+  })
+  .describe(
+    "Milliseconds of each phase; null for one that did not happen (a warm connection dials nothing) or did not end.",
+  );
+
 const attempt = z.strictObject({
   attempt: z.int().describe("As the endpoint got it in `X-Attempt`."),
-  startedAt: answeredInstant,
-  lagMs: z.int().describe("Sent minus `runAt` of this attempt."),
-  durationMs: z.number(),
+  claimedAt: answeredInstant.nullable().describe("When an executor took the job."),
+  startedAt: answeredInstant.describe("When it was sent."),
+  lagMs: z.int().describe("Sent minus `runAt` of this attempt, at which it was due."),
+  durationMs: z.number().describe("From `startedAt` to the end."),
+  timings: timings.nullable().describe("null when nothing was dialled or sent."),
   statusCode: z.int().nullable(),
   error: z
     .string()

@@ -1,5 +1,5 @@
 /** A job as JSON. */
-import type { AttemptRecord, Covers, Job } from "#core/domain/job.ts";
+import type { AttemptRecord, AttemptTimings, Covers, Job } from "#core/domain/job.ts";
 import type { JobWithRequest } from "#core/services/jobs/get-job.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "./present-request.ts";
 
@@ -50,16 +50,22 @@ function presentAttempts(attempts: Job["attempts"]): unknown[] {
     .map(([, record]) => presentAttempt(record));
 }
 
-function presentAttempt({ startedAtMs, ...record }: AttemptRecord): unknown {
+function presentAttempt({ claimedAtMs, startedAtMs, ...record }: AttemptRecord): unknown {
   return {
     attempt: record.attempt,
+    claimedAt: isoInstant(claimedAtMs ?? null),
     startedAt: isoInstant(startedAtMs),
     lagMs: record.lagMs,
     durationMs: record.durationMs,
+    timings: record.timings === undefined ? null : presentTimings(record.timings),
     statusCode: record.statusCode,
     error: record.error,
     responseBody: record.responseBody,
   };
+}
+
+function presentTimings([dnsMs, connectMs, tlsMs, firstByteMs, totalMs]: AttemptTimings): unknown {
+  return { dnsMs, connectMs, tlsMs, firstByteMs, totalMs };
 }
 
 function presentCovers({ count, atLeast, fromMs, toMs }: Covers): unknown {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseJobId } from "#core/domain/ids.ts";
-import type { Job } from "#core/domain/job.ts";
+import type { AttemptRecord, Job } from "#core/domain/job.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
 
 const EVERY_MINUTE = {
@@ -26,22 +26,25 @@ async function openWithJobs(count: number) {
   return { api, id, jobIds: jobIds.sort().reverse(), change };
 }
 
-const record = {
+const record: Omit<AttemptRecord, "attempt"> = {
+  claimedAtMs: Date.UTC(2026, 5, 1, 8, 59, 59, 131),
   startedAtMs: Date.UTC(2026, 5, 1, 9, 0, 0, 4),
   lagMs: 4,
   durationMs: 81,
   statusCode: 500,
   error: null,
   responseBody: "no",
+  timings: [0.7, 12.4, null, 60, 80.9],
 };
 
 test("a job shows its attempts in the order of their claims", async () => {
   const { api, jobIds, change } = await openWithJobs(1);
   await using _ = api;
+  const { claimedAtMs: _claimedAtMs, timings: _timings, ...unsent } = record;
   const attempts = {
     10: { ...record, attempt: 3 },
     2: { ...record, attempt: 1 },
-    9: { ...record, attempt: 2 },
+    9: { ...unsent, attempt: 2 },
   };
   change(jobIds[0] ?? "", { status: "dead", attempts, attempt: 3, reason: "attempts used up" });
   const { body } = await api.acme("GET", `/v1/jobs/${jobIds[0]}`);
@@ -51,13 +54,16 @@ test("a job shows its attempts in the order of their claims", async () => {
   );
   assert.deepEqual(body.attempts[0], {
     attempt: 1,
+    claimedAt: "2026-06-01T08:59:59.131Z",
     startedAt: "2026-06-01T09:00:00.004Z",
     lagMs: 4,
     durationMs: 81,
+    timings: { dnsMs: 0.7, connectMs: 12.4, tlsMs: null, firstByteMs: 60, totalMs: 80.9 },
     statusCode: 500,
     error: null,
     responseBody: "no",
   });
+  assert.partialDeepStrictEqual(body.attempts[1], { claimedAt: null, timings: null });
   assert.equal(body.reason, "attempts used up");
 });
 

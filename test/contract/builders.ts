@@ -212,12 +212,14 @@ export function attemptRecord(
 ): AttemptRecord {
   return {
     attempt,
+    claimedAtMs: 1_779_999_999_250,
     startedAtMs: 1_780_000_000_123,
     lagMs: 4,
     durationMs: 81,
     statusCode: 500,
     error: null,
     responseBody: "no",
+    timings: [0.7, 12.4, null, 60, 80.9],
     ...changes,
   };
 }

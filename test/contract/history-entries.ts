@@ -53,12 +53,14 @@ export function finishedJob(
     attempts: {
       "1": {
         attempt: 1,
+        claimedAtMs: scheduledAtMs - 873,
         startedAtMs: scheduledAtMs + 4,
         lagMs: 4,
         durationMs: 81,
         statusCode: 200,
         error: null,
         responseBody: '{"accepted":true,"queuedAs":"rpt_01hzy3v8k2"}',
+        timings: [1.2, 14.8, 31.4, 33.1, 80.9],
       },
     },
     payload: null,

@@ -170,6 +170,7 @@ export class Claiming {
       const startedAtMs = Math.floor(this.#deps.database.nowMs());
       const record = {
         attempt: job.attempt,
+        claimedAtMs,
         startedAtMs,
         lagMs: startedAtMs - job.runAtMs,
         durationMs: 0,

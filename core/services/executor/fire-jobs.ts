@@ -5,7 +5,7 @@
  * and the job's own backstop, before which the call must be able to end.
  */
 import { unreachable } from "#core/domain/assert.ts";
-import type { AttemptRecord } from "#core/domain/job.ts";
+import type { AttemptRecord, AttemptTimings } from "#core/domain/job.ts";
 import {
   BACKSTOP_GUARD_MS,
   FAILURE_BODY_BYTES_KEPT,
@@ -13,7 +13,7 @@ import {
 } from "#core/domain/limits.ts";
 import { oneLaneDown, priorityOfQueue } from "#core/domain/queue.ts";
 import { judge, retryDelayMs } from "#core/domain/retry-policy.ts";
-import type { Caller, CallOutcome } from "#core/ports/caller.ts";
+import type { Caller, CallOutcome, CallTimings } from "#core/ports/caller.ts";
 import type { HeldKey, JobResult } from "#core/ports/job-store.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { Random } from "#core/ports/random.ts";
@@ -143,13 +143,17 @@ export function heldKey({ job, workerId }: Pick<HeldJob, "job" | "workerId">): H
 }
 
 function recordOf(
-  { job: { attempt }, version }: HeldJob,
+  { job: { attempt }, version, claimedAtMs }: HeldJob,
   outcome: CallOutcome,
   success: boolean,
   startedAtMs: number,
   lagMs: number,
 ): AttemptRecord {
-  const common = { attempt, startedAtMs, lagMs, durationMs: outcome.durationMs };
+  const { durationMs, timings } = outcome;
+  const common = {
+    ...{ attempt, claimedAtMs, startedAtMs, lagMs, durationMs },
+    ...(timings === undefined ? {} : { timings: keptTimings(timings) }),
+  };
   if (outcome.kind === "failed")
     return { ...common, statusCode: null, error: outcome.error, responseBody: null };
   const { statusCode } = outcome;
@@ -158,6 +162,13 @@ function recordOf(
   const keep = success ? SUCCESS_BODY_BYTES_KEPT : FAILURE_BODY_BYTES_KEPT;
   const responseBody = firstBytes(outcome.responseBody, keep);
   return { ...common, statusCode, error: null, responseBody };
+}
+
+function keptTimings(timings: CallTimings): AttemptTimings {
+  const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings;
+  const tenths = (ms: number) => Math.round(ms * 10) / 10;
+  const orNull = (ms: number | null) => (ms === null ? null : tenths(ms));
+  return [orNull(dnsMs), orNull(connectMs), orNull(tlsMs), orNull(firstByteMs), tenths(totalMs)];
 }
 
 /** The first `bytes` of a text in UTF-8, cut between characters. */
