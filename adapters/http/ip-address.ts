@@ -15,6 +15,8 @@ export interface IpRange {
   readonly last: bigint;
 }
 
+const IPV4 = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})$/;
+
 /** Null when `text` is not an address. */
 export function parseAddress(text: string): IpAddress | null {
   const value = text.includes(":") ? parseIpv6(text) : parseIpv4(text);
@@ -39,14 +41,9 @@ export function contains(range: IpRange, address: IpAddress): boolean {
 }
 
 function parseIpv4(text: string): bigint | null {
-  const parts = text.split(".");
-  if (parts.length !== 4) return null;
-  let value = 0n;
-  for (const part of parts) {
-    if (!/^(0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return null;
-    value = (value << 8n) | BigInt(part);
-  }
-  return value;
+  const parts = IPV4.exec(text)?.slice(1).map(Number);
+  if (parts === undefined || parts.some((part) => part > 255)) return null;
+  return BigInt(parts.reduce((value, part) => value * 256 + part, 0));
 }
 
 function parseIpv6(text: string): bigint | null {
