@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -17,7 +17,8 @@ const zones: Record<string, Zone> = {
 let dns: DnsServer;
 let nowMs = 0;
 const clock = { ...systemClock, monotonicMs: () => nowMs };
-const hostsFile = join(mkdtempSync(join(tmpdir(), "hosts-")), "hosts");
+const scratch = mkdtempSync(join(tmpdir(), "hosts-"));
+const hostsFile = join(scratch, "hosts");
 
 before(async () => {
   writeFileSync(
@@ -26,7 +27,10 @@ before(async () => {
   );
   dns = await openDnsServer((name) => zones[name] ?? "nothing");
 });
-after(() => dns.close());
+after(async () => {
+  rmSync(scratch, { recursive: true });
+  await dns.close();
+});
 
 const open = (options: Partial<ResolverOptions> = {}) =>
   openHostResolver({ clock, ipv6: false, nameServers: [dns.address], hostsFile, ...options });

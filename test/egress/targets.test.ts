@@ -1,7 +1,7 @@
 /** Where calls arrive, and where they do not: every address has a listener here that counts. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer as createHttp, type RequestListener, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { createServer as createTcp, type Socket } from "node:net";
@@ -82,6 +82,7 @@ const zones: Record<string, Zone | Answerer> = {
 
 const certificates = () => {
   const dir = mkdtempSync(join(tmpdir(), "egress-"));
+  process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
   makeCertificates(dir, ["DNS:a.test", "DNS:b.test", "DNS:public.test", `IP:${PUBLIC}`]);
   // A proxy that is not to be used: it would be one more way in.
   const proxy = { HTTP_PROXY: "http://10.0.0.1:80", HTTPS_PROXY: "http://10.0.0.1:80" };
