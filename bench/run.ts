@@ -10,6 +10,7 @@ import type { Scenario } from "./scenario.ts";
 import { formatTable } from "./table.ts";
 
 const SCENARIOS: Readonly<Record<string, () => Promise<Scenario>>> = {
+  api: async () => (await import("./api.ts")).scenario,
   egress: async () => (await import("./egress.ts")).scenario,
   p0: async () => (await import("./p0.ts")).scenario,
   p8: async () => (await import("./p8.ts")).scenario,
