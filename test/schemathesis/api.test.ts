@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
@@ -36,7 +38,9 @@ test("no server error, nothing that the document does not say", async () => {
 });
 
 async function run(program: string, args: readonly string[]) {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  // It leaves notes of its own where it runs.
+  const cwd = mkdtempSync(join(tmpdir(), "schemathesis-"));
+  const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const timer = setTimeout(() => child.kill("SIGKILL"), RUN_MS);
   let output = "";
   for (const stream of [child.stdout, child.stderr])
@@ -45,5 +49,6 @@ async function run(program: string, args: readonly string[]) {
     });
   const [code] = (await once(child, "close")) as [number | null];
   clearTimeout(timer);
+  rmSync(cwd, { recursive: true, force: true });
   return { code, output };
 }
