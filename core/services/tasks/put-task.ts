@@ -22,7 +22,7 @@ export type Put =
   | { readonly kind: "mismatch"; readonly version: number | null };
 
 /** The name was taken, or freed, between looking and writing, every time. */
-export class NameContended extends OperatingError {
+class NameContended extends OperatingError {
   override readonly name = "NameContended";
   readonly code = "name-contended";
   readonly retryable = true;
