@@ -1,15 +1,15 @@
 /** Makes tasks in memory, each for itself. */
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import type { Task, TaskWithVersion } from "#core/domain/task.ts";
-import type { Creation, TaskQuota } from "#core/ports/task-store.ts";
+import type { Task } from "#core/domain/task.ts";
+import type { Creation, NewTask, TaskQuota } from "#core/ports/task-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 export const NAME_TAKEN: Creation = { kind: "name-taken" };
 
 export function createTasks(
   tables: MemoryTables,
-  created: readonly TaskWithVersion[],
+  created: readonly NewTask[],
   quota: TaskQuota | null,
 ): Creation[] {
   const limit = quota?.tasksMax ?? Number.POSITIVE_INFINITY;
@@ -20,7 +20,7 @@ export function createTasks(
   // Counted before any of them is made, and no further than one beyond the limit.
   const used = Math.min(open.length, limit + 1);
   let room = limit - used;
-  return created.map(({ task, version }): Creation => {
+  return created.map(({ task, version, sealed = [] }): Creation => {
     assert(task.tenantId === tenantId, "a group of tasks is one tenant's");
     const there = liveTaskNamed(tables, task.tenantId, task.name);
     if (there?.id === task.id) return { kind: "created" };
@@ -30,6 +30,7 @@ export function createTasks(
     room--;
     tables.tasks.set(task.id, task);
     tables.addVersion(version);
+    tables.changeSecrets(task.id, { set: sealed, remove: [] });
     return { kind: "created" };
   });
 }

@@ -15,6 +15,7 @@ export function purgeTasks(tables: MemoryTables, limit: number, beforeMs: number
     tables.tasks.delete(task.id);
     tables.ranAtMs.delete(task.id);
     tables.removeVersions(task.id);
+    tables.secrets.delete(task.id);
   }
   return ended.length;
 }

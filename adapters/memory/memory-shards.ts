@@ -5,6 +5,7 @@
  */
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import { MemoryJobStore } from "./memory-job-store.ts";
+import { MemorySecretStore } from "./memory-secret-store.ts";
 import type { MemoryOptions } from "./memory-tables.ts";
 import { MemoryTables } from "./memory-tables.ts";
 import { MemoryTaskStore } from "./memory-task-store.ts";
@@ -22,6 +23,7 @@ export function openMemoryShards(options: MemoryOptions): MemoryShards {
     tasks: new MemoryTaskStore(tables),
     jobs: new MemoryJobStore(tables),
     workers: new MemoryWorkerStore(tables),
+    secrets: new MemorySecretStore(tables),
   };
   return {
     tables,

@@ -1,14 +1,25 @@
 /** The rows of one shard in memory, and the transaction that every verb runs in. */
-import type { JobId, TaskId, WorkerId } from "#core/domain/ids.ts";
+import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import type { Context, JobEvent, Transition } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
+import {
+  changeMarks,
+  type SecretMark,
+  type SecretsChange,
+  type StoredSecret,
+} from "#core/domain/task-secrets.ts";
 import type { Revocation } from "#core/ports/job-store.ts";
+import type { StoredSigningSecret, WrappedKey } from "#core/ports/secret-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
 
-/** The verbs of the three stores, as the hooks are told of them. */
-export type Verb = keyof Shard["tasks"] | keyof Shard["jobs"] | keyof Shard["workers"];
+/** The verbs of the stores, as the hooks are told of them. */
+export type Verb =
+  | keyof Shard["tasks"]
+  | keyof Shard["jobs"]
+  | keyof Shard["workers"]
+  | keyof Shard["secrets"];
 
 /**
  * Where faults come in: both are awaited around the transaction of every verb, and what they throw the verb throws. Before:
@@ -24,6 +35,8 @@ export interface MemoryOptions {
   readonly clock: { nowMs(): number };
   readonly hooks?: CommitHooks;
 }
+
+type MemorySecret = SecretMark & StoredSecret;
 
 interface WorkerRow {
   readonly leaseUntilMs: number;
@@ -51,6 +64,10 @@ export class MemoryTables {
   readonly ranAtMs = new Map<TaskId, number>();
   readonly #options: MemoryOptions;
 
+  readonly secrets = new Map<TaskId, readonly MemorySecret[]>();
+  readonly dataKeys: WrappedKey[] = [];
+  /** Newest first. */
+  readonly signingSecrets = new Map<TenantId, readonly StoredSigningSecret[]>();
   constructor(options: MemoryOptions) {
     this.#options = options;
   }
@@ -84,6 +101,27 @@ export class MemoryTables {
 
   /** Offers an event to a job's row and writes what comes of it; a row that is not there refuses. */
   applyToJob(id: JobId, event: JobEvent, at: Omit<Context, "limited">): Transition {
+  marksOf(taskId: TaskId): readonly SecretMark[] {
+    const secrets = this.secrets.get(taskId) ?? [];
+    return secrets.map(({ name, version, fingerprint }) => ({ name, version, fingerprint }));
+  }
+
+  /** Changes the secrets of a task. */
+  changeSecrets(taskId: TaskId, change: SecretsChange): void {
+    const sealed = new Map((this.secrets.get(taskId) ?? []).map((one) => [one.name, one.sealed]));
+    for (const one of change.set) sealed.set(one.name, one.sealed);
+    const after = changeMarks(this.marksOf(taskId), change).map((mark) => {
+      return { ...mark, sealed: sealed.get(mark.name) ?? new Uint8Array() };
+    });
+    if (after.length === 0) this.secrets.delete(taskId);
+    else this.secrets.set(taskId, after);
+  }
+
+  validSigningSecrets(tenantId: TenantId, nowMs: number): readonly StoredSigningSecret[] {
+    const all = this.signingSecrets.get(tenantId) ?? [];
+    return all.filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > nowMs);
+  }
+
     const job = this.jobs.get(id);
     if (job === undefined) return { kind: "refused" };
     const after = applyEvent(job, event, { ...at, limited: false });

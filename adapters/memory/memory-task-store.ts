@@ -7,6 +7,8 @@ import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/t
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
   Creation,
+  CallParts,
+  CallPartsRequest,
   DueTasks,
   EditResult,
   LockedTask,
@@ -14,6 +16,7 @@ import type {
   Materialized,
   MaterializePlan,
   TaskAdvance,
+  NewTask,
   TaskEdit,
   TaskFilter,
   TaskQuota,
@@ -38,7 +41,7 @@ export class MemoryTaskStore implements TaskStore {
   }
 
   create(
-    created: TaskWithVersion,
+    created: NewTask,
     idempotency: Idempotency<TaskWithVersion> | null = null,
     quota: TaskQuota | null = null,
   ): Promise<Creation | Replay> {
@@ -52,7 +55,7 @@ export class MemoryTaskStore implements TaskStore {
   }
 
   createMany(
-    created: readonly TaskWithVersion[],
+    created: readonly NewTask[],
     quota: TaskQuota | null = null,
   ): Promise<readonly Creation[]> {
     return this.#tables.transact("createMany", () => createTasks(this.#tables, created, quota));
@@ -118,6 +121,7 @@ export class MemoryTaskStore implements TaskStore {
       if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };
       this.#write(edit.task, edit.newVersion);
       applyJobsEffect(this.#tables, edit.task, edit.jobsEffect, { nowMs, retention });
+      if (edit.secrets !== undefined) this.#tables.changeSecrets(taskId, edit.secrets);
       this.#tables.insertJobs(edit.makeJobs);
       return { kind: "written", current: this.#withVersion(edit.task) };
     });
@@ -190,7 +194,28 @@ export class MemoryTaskStore implements TaskStore {
   #withVersion(task: Task): TaskWithVersion {
     const version = this.#tables.versionOf(task.id, task.requestVersion);
     assert(version !== undefined, "a task's newest version exists");
-    return { task, version };
+    const secrets = this.#tables.marksOf(task.id);
+    return secrets.length === 0 ? { task, version } : { task, version, secrets };
+  loadCallParts({ versions, secretsOf, signingOf }: CallPartsRequest): Promise<CallParts> {
+    return this.#tables.transact("loadCallParts", (nowMs) => ({
+      versions: versions.flatMap((key) => {
+        return this.#tables.versionOf(key.taskId, key.requestVersion) ?? [];
+      }),
+      secrets: new Map(
+        secretsOf.flatMap((id) => {
+          const secrets = this.#tables.secrets.get(id);
+          return secrets === undefined ? [] : [[id, secrets]];
+        }),
+      ),
+      signing: new Map(
+        signingOf.flatMap((id) => {
+          const secrets = this.#tables.validSigningSecrets(id, nowMs);
+          return secrets.length === 0 ? [] : [[id, secrets]];
+        }),
+      ),
+    }));
+  }
+
   }
 
   #insertRun(task: Task, make: (task: Task, nowMs: number) => Job, nowMs: number): Job {

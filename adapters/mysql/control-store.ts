@@ -3,6 +3,7 @@ import { assert } from "#core/domain/assert.ts";
 import { KEYS_LISTED_MAX, LIVE_KEYS_MAX } from "#core/domain/limits.ts";
 import type { ControlStore, Tenant } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
+import type { RotatingAccount } from "./account.ts";
 import { readApiKey, readKnownPrincipal, readMappedPrincipal, readTenant } from "./control-rows.ts";
 import { controlDatabase, DATABASE_PREFIX } from "./database-names.ts";
 import * as apiKeys from "./statements/api-keys.ts";
@@ -14,6 +15,8 @@ import { type Database, openDatabase } from "./transaction.ts";
 export interface ControlStoreOptions {
   /** `mysql://user:password@host:port`, without a database. */
   readonly mysqlUrl: string;
+  /** Takes the place of the account in `mysqlUrl`. */
+  readonly account?: RotatingAccount | null;
   readonly logger?: Logger;
   readonly databasePrefix?: string;
 }
@@ -24,9 +27,10 @@ const POOL_SIZE = 2;
 export function openControlStore(
   options: ControlStoreOptions,
 ): ControlStore & { close(): Promise<void> } {
-  const { mysqlUrl, logger = null, databasePrefix = DATABASE_PREFIX } = options;
+  const { mysqlUrl, account = null, logger = null, databasePrefix = DATABASE_PREFIX } = options;
   const database = openDatabase({
     mysqlUrl,
+    account,
     database: controlDatabase(databasePrefix),
     poolSize: POOL_SIZE,
     logger,

@@ -4,7 +4,7 @@ import type { TenantId } from "#core/domain/ids.ts";
 import { BULK_TASKS_MAX } from "#core/domain/limits.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
-import type { Creation, TaskQuota } from "#core/ports/task-store.ts";
+import type { Creation, NewTask, TaskQuota } from "#core/ports/task-store.ts";
 import { readTaskId } from "./cells.ts";
 import { NAME_KEY } from "./edit-task.ts";
 import { isDuplicateOf } from "./errors.ts";
@@ -13,6 +13,7 @@ import type { Session } from "./pool.ts";
 import { insertTaskSql, insertTasksSql } from "./statements/insert-task.ts";
 import { insertTaskVersionSql, insertTaskVersionsSql } from "./statements/insert-task-version.ts";
 import { countOpenTasksSql, lockTenantSql, selectNamesSql } from "./statements/task-quota.ts";
+import { upsertTaskSecretsSql } from "./statements/task-secrets.ts";
 import type { Database } from "./transaction.ts";
 
 /**
@@ -29,11 +30,11 @@ const NAME_TAKEN = { kind: "name-taken" } as const;
 
 export async function createTask(
   database: Database,
-  created: TaskWithVersion,
+  created: NewTask,
   idempotency: Idempotency<TaskWithVersion> | null,
   quota: TaskQuota | null,
 ): Promise<Creation | Replay> {
-  const { task, version } = created;
+  const { task, version, sealed = [] } = created;
   assert(version.taskId === task.id, "a task is made with a version of its own");
   try {
     return await database.transaction((session) =>
@@ -42,6 +43,8 @@ export async function createTask(
         if (refusal !== null) return { result: refusal, made: null };
         await session.write(insertTaskSql(task));
         await session.write(insertTaskVersionSql(version));
+        const owned = sealed.map((secret) => ({ taskId: task.id, secret }));
+        if (owned.length > 0) await session.write(upsertTaskSecretsSql(owned));
         return { result: CREATED, made: created };
       }),
     );
@@ -80,7 +83,7 @@ async function countUsed(
 
 export async function createTasks(
   database: Database,
-  created: readonly TaskWithVersion[],
+  created: readonly NewTask[],
   quota: TaskQuota | null,
 ): Promise<readonly Creation[]> {
   assert(created.length <= BULK_TASKS_MAX, "a group of tasks is bounded");
@@ -105,7 +108,7 @@ export async function createTasks(
 async function createGroup(
   session: Session,
   tenantId: TenantId,
-  created: readonly TaskWithVersion[],
+  created: readonly NewTask[],
   quota: TaskQuota | null,
 ): Promise<Creation[]> {
   const used = quota === null ? 0 : await countUsed(session, tenantId, quota, created.length);
@@ -113,7 +116,7 @@ async function createGroup(
   const names = created.map(({ task }) => task.name);
   const rows = await session.select(selectNamesSql(tenantId, names));
   const owners = new Map(rows.map((row) => [row[0] as string, readTaskId(row[1])]));
-  const fresh: TaskWithVersion[] = [];
+  const fresh: NewTask[] = [];
   const results = created.map((one): Creation => {
     const { id, name } = one.task;
     const owner = owners.get(name);
@@ -126,6 +129,10 @@ async function createGroup(
   if (fresh.length > 0) {
     await session.write(insertTasksSql(fresh.map(({ task }) => task)));
     await session.write(insertTaskVersionsSql(fresh.map(({ version }) => version)));
+    const owned = fresh.flatMap(({ task, sealed = [] }) =>
+      sealed.map((secret) => ({ taskId: task.id, secret })),
+    );
+    if (owned.length > 0) await session.write(upsertTaskSecretsSql(owned));
   }
   return results;
 }

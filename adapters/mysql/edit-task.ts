@@ -5,6 +5,8 @@
 import { assert, unreachable } from "#core/domain/assert.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
+import type { TaskWithVersion } from "#core/domain/task.ts";
+import { changeMarks, type SecretMark, type SecretsChange } from "#core/domain/task-secrets.ts";
 import type { EditResult, JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
 import { isDuplicateOf } from "./errors.ts";
@@ -27,6 +29,7 @@ import { insertJobsSql } from "./statements/insert-jobs.ts";
 import { insertTaskVersionSql } from "./statements/insert-task-version.ts";
 import { insertRevocationSql } from "./statements/revocations.ts";
 import { selectTaskSql } from "./statements/select-task.ts";
+import { deleteTaskSecretsSql, upsertTaskSecretsSql } from "./statements/task-secrets.ts";
 import { updateTaskSql } from "./statements/update-task.ts";
 import { readTaskWithVersion } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
@@ -45,18 +48,22 @@ export async function editTask<R>(
     return await database.transaction(async (session) => {
       const locked = await lock(session, target.tenantId, target.taskId);
       if (locked === null) return { kind: "not-found" };
-      const { task, version, nowMs } = locked;
+      const { task, version, secrets = [], nowMs } = locked;
       const edit = decide(locked);
       switch (edit.kind) {
         case "refuse":
           return { kind: "refused", refusal: edit.refusal };
         case "unchanged":
-          return { kind: "unchanged", current: { task, version } };
+          return { kind: "unchanged", current: withSecrets(task, version, secrets) };
         case "write":
           await write(session, edit, nowMs, retention);
           return {
             kind: "written",
-            current: { task: edit.task, version: edit.newVersion ?? version },
+            current: withSecrets(
+              edit.task,
+              edit.newVersion ?? version,
+              edit.secrets === undefined ? secrets : changeMarks(secrets, edit.secrets),
+            ),
           };
         default:
           return unreachable(edit);
@@ -66,6 +73,14 @@ export async function editTask<R>(
     if (isDuplicateOf(error, NAME_KEY)) return { kind: "name-taken" };
     throw error;
   }
+}
+
+function withSecrets(
+  task: TaskWithVersion["task"],
+  version: TaskWithVersion["version"],
+  secrets: readonly SecretMark[],
+): TaskWithVersion {
+  return secrets.length === 0 ? { task, version } : { task, version, secrets };
 }
 
 async function lock(
@@ -96,9 +111,20 @@ async function write<R>(
   const written = await session.write(updateTaskSql(task));
   assert(written <= 1, "an edit writes one task");
   if (newVersion !== null) await session.write(insertTaskVersionSql(newVersion));
+  if (edit.secrets !== undefined) await changeSecrets(session, task.id, edit.secrets);
   await changeJobs(session, task.id, task.requestVersion, jobsEffect, nowMs, retention);
   if (makeJobs.length > 0) await session.write(insertJobsSql(makeJobs));
   if (jobsEffect.kind === "cancel") await session.write(insertRevocationSql(task.id, null));
+}
+
+async function changeSecrets(
+  session: Session,
+  taskId: TaskId,
+  { set, remove }: SecretsChange,
+): Promise<void> {
+  if (remove.length > 0) await session.write(deleteTaskSecretsSql(taskId, remove));
+  const owned = set.map((secret) => ({ taskId, secret }));
+  if (owned.length > 0) await session.write(upsertTaskSecretsSql(owned));
 }
 
 async function changeJobs(

@@ -36,6 +36,8 @@ const SERVER_BUSY: readonly number[] = [1040, 1053, 1203, 1226, 1317, 1927, 3024
 /** Nobody has migrated this server yet. */
 const NOT_MIGRATED: readonly number[] = [1049, 1054, 1146];
 const ACCESS: readonly number[] = [1044, 1045, 1129, 1130, 1142, 1698];
+/** The account does not let us in: its password may have been rotated. */
+const ACCOUNT_REFUSED: readonly number[] = [1045, 1698];
 const DEADLINE_CODE = "PROTOCOL_SEQUENCE_TIMEOUT";
 
 interface DriverError {
@@ -71,6 +73,11 @@ export function isRetryAtOnce(fault: DriverFault): boolean {
 /** Whether a statement waited too long for somebody's lock. */
 export function isLockWait(fault: DriverFault): boolean {
   return fault.errno === LOCK_WAIT;
+}
+
+/** Whether the server does not know the account, or not with this password. */
+export function isAccountRefused(fault: DriverFault): boolean {
+  return fault.errno !== null && ACCOUNT_REFUSED.includes(fault.errno);
 }
 
 /** Whether a translated error is that a unique key has the value already. */

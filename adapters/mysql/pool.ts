@@ -6,8 +6,11 @@
  * an error destroys it, and never releases it.
  */
 import { createPool, type PoolConnection, type ResultSetHeader } from "mysql2";
+import { assert } from "#core/domain/assert.ts";
 import { StoreUnavailable } from "#core/domain/errors.ts";
+import type { DatabaseAccount } from "#core/ports/database-account.ts";
 import type { Logger } from "#core/ports/logger.ts";
+import type { RotatingAccount } from "./account.ts";
 import {
   ACQUIRE_MS,
   CLOSE_MS,
@@ -17,7 +20,7 @@ import {
   STATEMENT_MS,
   WAIT_TIMEOUT_SECONDS,
 } from "./deadlines.ts";
-import { toFault } from "./errors.ts";
+import { DriverFault, isAccountRefused, toFault } from "./errors.ts";
 
 export type Cell = string | number | Buffer | object | null;
 export type Row = readonly Cell[];
@@ -47,6 +50,8 @@ export interface PoolOptions {
   /** Connections at most. */
   readonly size: number;
   readonly logger: Logger | null;
+  /** Where the account is not in `mysqlUrl` but rotated elsewhere. */
+  readonly account?: RotatingAccount | null;
   /** After which an unused connection is closed. */
   readonly idleMs?: number;
 }
@@ -55,7 +60,7 @@ const WAITING_MAX = 1_000;
 const IDLE_CHECK_MS = 1_000;
 
 export function openPool(options: PoolOptions): Pool {
-  const { mysqlUrl, database, size, logger, idleMs = IDLE_MS } = options;
+  const { mysqlUrl, database, size, logger, account = null, idleMs = IDLE_MS } = options;
   const pool = createPool({
     uri: mysqlUrl,
     database,
@@ -82,7 +87,10 @@ export function openPool(options: PoolOptions): Pool {
 
   return {
     async acquire(deadlineMs = ACQUIRE_MS) {
-      const raw = await acquireRaw(pool, deadlineMs);
+      const raw =
+        account === null
+          ? await acquireRaw(pool, deadlineMs)
+          : await acquireAs(pool, account, deadlineMs);
       const connection = wrap(raw, () => live.delete(raw));
       if (checked.has(raw)) return connection;
       try {
@@ -135,6 +143,46 @@ function closeIdle(pool: ReturnType<typeof createPool>, idleMs: number): () => v
   );
   timer.unref();
   return () => clearInterval(timer);
+}
+
+/** With the account as it is known; when the server refuses it, with the one that is fetched then. */
+async function acquireAs(
+  pool: ReturnType<typeof createPool>,
+  account: RotatingAccount,
+  deadlineMs: number,
+): Promise<PoolConnection> {
+  const endsAt = performance.now() + deadlineMs;
+  const leftMs = () => Math.max(1, endsAt - performance.now());
+  const used = await account.current();
+  useAccount(pool, used);
+  try {
+    return await acquireRaw(pool, leftMs());
+  } catch (error) {
+    if (!(error instanceof DriverFault) || !isAccountRefused(error)) throw error;
+  }
+  useAccount(pool, await account.after(used));
+  try {
+    return await acquireRaw(pool, leftMs());
+  } catch (error) {
+    if (!(error instanceof DriverFault) || !isAccountRefused(error)) throw error;
+    // A rotation that is under way: the account follows.
+    throw new StoreUnavailable(`MySQL refuses the account as it is kept now: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** For connections to come: mysql2 copies its settings for each. */
+function useAccount(
+  pool: ReturnType<typeof createPool>,
+  { user, password }: DatabaseAccount,
+): void {
+  const { connectionConfig } = (
+    pool as unknown as { config: { connectionConfig?: { user?: string; password?: string } } }
+  ).config;
+  assert(connectionConfig !== undefined, "mysql2 keeps the settings of connections in its pool");
+  connectionConfig.user = user;
+  connectionConfig.password = password.reveal();
 }
 
 /** mysql2 lets a caller wait for ever. One that has given up hands the connection on when it comes after all. */

@@ -9,6 +9,7 @@ import {
   selectTasksWithJobsSql,
 } from "./statements/purge-tasks.ts";
 import { pruneRevocationsSql } from "./statements/revocations.ts";
+import { purgeTaskSecretsSql } from "./statements/task-secrets.ts";
 import type { Database } from "./transaction.ts";
 
 export function purgeTasks(
@@ -23,7 +24,9 @@ export function purgeTasks(
     const rows = await session.select(selectTasksWithJobsSql(ids));
     const busy = new Set(rows.map((row) => readTaskId(row[0])));
     const idle = ids.filter((id) => !busy.has(id));
-    if (idle.length > 0) await session.write(deleteTasksSql(idle));
+    if (idle.length === 0) return 0;
+    await session.write(purgeTaskSecretsSql(idle));
+    await session.write(deleteTasksSql(idle));
     return idle.length;
   });
 }

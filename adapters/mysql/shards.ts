@@ -2,8 +2,10 @@
 import { ConfigurationInvalid } from "#core/domain/errors.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Shards } from "#core/ports/shards.ts";
+import type { RotatingAccount } from "./account.ts";
 import { DATABASE_PREFIX, SHARD_NAMES, shardDatabase } from "./database-names.ts";
 import { jobStore } from "./job-store.ts";
+import { secretStore } from "./secret-store.ts";
 import { taskStore } from "./task-store.ts";
 import { openDatabase } from "./transaction.ts";
 import { workerStore } from "./worker-store.ts";
@@ -11,6 +13,8 @@ import { workerStore } from "./worker-store.ts";
 export interface ShardsOptions {
   /** `mysql://user:password@host:port`, without a database. */
   readonly mysqlUrl: string;
+  /** Takes the place of the account in `mysqlUrl`. */
+  readonly account?: RotatingAccount | null;
   readonly logger?: Logger;
   /** Connections per shard at most; heartbeats have two more of their own. */
   readonly poolSize?: number;
@@ -23,19 +27,26 @@ const HEARTBEAT_POOL_SIZE = 2;
 
 /** Opens the stores. Connects when they are first used, so that a database that is away is an error of each call. */
 export function openShards(options: ShardsOptions): Shards {
-  const { mysqlUrl, logger = null, poolSize = POOL_SIZE } = options;
+  const { mysqlUrl, account = null, logger = null, poolSize = POOL_SIZE } = options;
   if (!URL.canParse(mysqlUrl)) {
     throw new ConfigurationInvalid("MYSQL_URL has to look like mysql://user:password@host:3306");
   }
   const [name = "0"] = SHARD_NAMES;
   const database = shardDatabase(name, options.databasePrefix ?? DATABASE_PREFIX);
-  const main = openDatabase({ mysqlUrl, database, poolSize, logger });
-  const beats = openDatabase({ mysqlUrl, database, poolSize: HEARTBEAT_POOL_SIZE, logger });
+  const main = openDatabase({ mysqlUrl, database, poolSize, logger, account });
+  const beats = openDatabase({
+    mysqlUrl,
+    database,
+    poolSize: HEARTBEAT_POOL_SIZE,
+    logger,
+    account,
+  });
   const shard = {
     name,
     tasks: taskStore(main),
     jobs: jobStore(main),
     workers: workerStore(beats),
+    secrets: secretStore(main),
   };
   return {
     forTask: () => shard,

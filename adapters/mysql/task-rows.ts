@@ -11,6 +11,7 @@ import type {
   TaskVersion,
   TaskWithVersion,
 } from "#core/domain/task.ts";
+import type { SecretMark } from "#core/domain/task-secrets.ts";
 import { readInstant, readInstantOrNull, readTaskId, readTenantId } from "./cells.ts";
 import type { Row } from "./pool.ts";
 
@@ -38,7 +39,11 @@ const TASK_COLUMNS = [
   "t.updated_at",
 ].join(", ");
 
-export const TASK_WITH_VERSION_COLUMNS = `${TASK_COLUMNS}, v.request, v.timeout_ms, v.retry`;
+/** One look at a primary key for each task; NULL for the most, which have none. */
+const SECRET_MARKS =
+  "(SELECT JSON_ARRAYAGG(JSON_ARRAY(s.name, s.version, HEX(s.fingerprint))) FROM task_secrets AS s FORCE INDEX (PRIMARY) WHERE s.part = t.part AND s.task_id = t.id)";
+
+export const TASK_WITH_VERSION_COLUMNS = `${TASK_COLUMNS}, v.request, v.timeout_ms, v.retry, ${SECRET_MARKS}`;
 
 /** The primary key of a task's newest version. */
 export const NEWEST_VERSION =
@@ -78,7 +83,15 @@ export function readTaskWithVersion(row: Row): TaskWithVersion {
     timeoutMs: row[21] as number,
     retry: row[22] as RetryPolicy,
   };
-  return { task, version };
+  if (row[23] === null) return { task, version };
+  return { task, version, secrets: readMarks(row[23] as [string, number, string][]) };
+}
+
+/** By name: an aggregate promises no order. */
+function readMarks(marks: readonly (readonly [string, number, string])[]): SecretMark[] {
+  return marks
+    .map(([name, version, hex]) => ({ name, version, fingerprint: hex.toLowerCase() }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** What the tick reads of a task. */

@@ -2,6 +2,7 @@
 import type { TaskStore } from "#core/ports/task-store.ts";
 import { createTask, createTasks } from "./create-tasks.ts";
 import { editTask } from "./edit-task.ts";
+import { loadCallParts } from "./load-call-parts.ts";
 import { materializeDue } from "./materialize-due.ts";
 import { pruneRows, purgeTasks } from "./purge-tasks.ts";
 import { runNow } from "./run-now.ts";
@@ -43,6 +44,7 @@ export function taskStore(database: Database): TaskStore {
     purge: (limit, olderThanMs) => purgeTasks(database, limit, olderThanMs),
     prune: (limit) => pruneRows(database, limit),
     async loadVersions(keys) {
+    loadCallParts: (request) => loadCallParts(database, request),
       if (keys.length === 0) return [];
       return (await database.select(selectVersionsSql(keys))).map(readVersion);
     },

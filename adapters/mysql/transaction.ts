@@ -5,6 +5,7 @@
  */
 import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
 import type { Logger } from "#core/ports/logger.ts";
+import type { RotatingAccount } from "./account.ts";
 import {
   ACQUIRE_MS,
   RERUN_PAUSE_MS_MAX,
@@ -33,11 +34,12 @@ export interface DatabaseOptions {
   readonly database: string;
   readonly poolSize: number;
   readonly logger: Logger | null;
+  readonly account?: RotatingAccount | null;
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { mysqlUrl, database, poolSize, logger } = options;
-  const pool = openPool({ mysqlUrl, database, size: poolSize, logger });
+  const { mysqlUrl, database, poolSize, logger, account = null } = options;
+  const pool = openPool({ mysqlUrl, database, size: poolSize, logger, account });
   return {
     select: (sql, deadlineMs = STATEMENT_MS) =>
       rerunning(logger, performance.now() + deadlineMs, false, (leftMs) =>

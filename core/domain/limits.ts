@@ -216,8 +216,7 @@ assert(
 );
 assert(PRINCIPAL_KNOWN_MS * 2 <= REVOKED_WITHIN_MS, "what is remembered is forgotten in time");
 assert(
-  TASK_SECRETS_ASKED_MS < TASK_SECRETS_KNOWN_MS &&
-    TASK_SECRETS_KNOWN_MS < SECRET_CHANGED_WITHIN_MS,
+  TASK_SECRETS_ASKED_MS < TASK_SECRETS_KNOWN_MS && TASK_SECRETS_KNOWN_MS < SECRET_CHANGED_WITHIN_MS,
   "what is remembered of a task's secrets is forgotten in time",
 );
 assert(SIGNING_ASKED_MS < SIGNING_KNOWN_MS, "a claim asks before a call has to wait");

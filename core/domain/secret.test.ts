@@ -17,4 +17,5 @@ test("a secret shows itself only to who asks for it", () => {
   ];
   for (const text of shown) assert.doesNotMatch(text, /hunter2/);
   assert.equal(JSON.stringify({ secret }), '{"secret":"[secret]"}');
+  assert.equal(inspect({ secret }), "{ secret: [secret] }");
 });

@@ -1,4 +1,7 @@
-/** Text that must not be shown: written, logged or put into JSON by mistake, it says `[secret]`. */
+/** What a runtime's inspector asks an object for (Node's `util.inspect`, and with it its console and its assertions). */
+const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
+
+/** Text that must not be shown: written, inspected, logged or put into JSON by mistake, it says `[secret]`. */
 export class Secret {
   readonly #text: string;
 
@@ -6,7 +9,7 @@ export class Secret {
     this.#text = text;
   }
 
-  /** The text itself, for whoever has to send or show it. */
+  /** The text itself, for whoever has to send, seal or show it. */
   reveal(): string {
     return this.#text;
   }
@@ -16,6 +19,10 @@ export class Secret {
   }
 
   toJSON(): string {
+    return "[secret]";
+  }
+
+  [INSPECT](): string {
     return "[secret]";
   }
 }

@@ -3,6 +3,8 @@ import type { TaskId, TenantId } from "./ids.ts";
 import type { Priority } from "./queue.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import type { Schedule } from "./schedule.ts";
+import type { TargetAuth } from "./target-auth.ts";
+import type { SecretMark } from "./task-secrets.ts";
 
 export const TASK_STATUSES = ["active", "paused", "completed", "deleted"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
@@ -15,6 +17,10 @@ export interface HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Names of headers whose values are secrets of the task, sorted whatever their case; absent when there is none. */
+  readonly secretHeaders?: readonly string[];
+  /** How the call says who it is, without its secret; absent when it does not. */
+  readonly auth?: TargetAuth;
   /** Text body, kept byte for byte; at most one of `body` and `bodyBase64` is set. */
   readonly body: string | null;
   readonly bodyBase64: string | null;
@@ -81,4 +87,6 @@ export type DueTask = Pick<
 export interface TaskWithVersion {
   readonly task: Task;
   readonly version: TaskVersion;
+  /** Its secrets as they are now, whatever version they came with, by name; absent when it has none. */
+  readonly secrets?: readonly SecretMark[];
 }

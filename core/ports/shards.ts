@@ -1,5 +1,6 @@
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { JobStore } from "./job-store.ts";
+import type { SecretStore } from "./secret-store.ts";
 import type { TaskStore } from "./task-store.ts";
 import type { WorkerStore } from "./worker-store.ts";
 
@@ -9,6 +10,7 @@ export interface Shard {
   readonly tasks: TaskStore;
   readonly jobs: JobStore;
   readonly workers: WorkerStore;
+  readonly secrets: SecretStore;
 }
 
 /** The shard map: partitions to shards. The only way to a store. */

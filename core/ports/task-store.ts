@@ -2,9 +2,16 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import type { Priority } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskStatus, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+import type { SealedSecret, SecretsChange, StoredSecret } from "#core/domain/task-secrets.ts";
 import type { Idempotency, Replay } from "./idempotency.ts";
 
 /** A task under its row lock, as an edit sees it. */
+import type { SealedSigningSecret } from "./secret-store.ts";
+
+/** A task to be made. `sealed` are its secrets, of which `secrets` has the marks. */
+export interface NewTask extends TaskWithVersion {
+  readonly sealed?: readonly SealedSecret[];
+}
 export interface LockedTask extends TaskWithVersion {
   /** The database's now, read after the lock was got. */
   readonly nowMs: number;
@@ -35,6 +42,8 @@ export type TaskEdit<R> =
       readonly newVersion: TaskVersion | null;
       readonly jobsEffect: JobsEffect;
       /** Rows that the edit makes (overdue runs, the row of what passed while paused). An id that exists is left alone. */
+      /** Not given: its secrets stay as they are. */
+      readonly secrets?: SecretsChange;
       readonly makeJobs: readonly Job[];
     };
 
@@ -99,6 +108,21 @@ export interface TaskQuota {
 
 export type Creation =
   | { readonly kind: "created" }
+/** What is asked for before jobs are sent. */
+export interface CallPartsRequest {
+  readonly versions: readonly { readonly taskId: TaskId; readonly requestVersion: number }[];
+  readonly secretsOf: readonly TaskId[];
+  readonly signingOf: readonly TenantId[];
+}
+
+/** A task or tenant without secrets is in no map. */
+export interface CallParts {
+  readonly versions: readonly TaskVersion[];
+  readonly secrets: ReadonlyMap<TaskId, readonly StoredSecret[]>;
+  /** Valid ones, newest first. */
+  readonly signing: ReadonlyMap<TenantId, readonly Pick<SealedSigningSecret, "id" | "sealed">[]>;
+}
+
   /** A live task of the tenant has the name. */
   | { readonly kind: "name-taken" }
   /** The tenant has `used` tasks of at most `limit`. */
@@ -107,7 +131,7 @@ export type Creation =
 export interface TaskStore {
   /** Inserts a task with its first version, in one transaction. Without a quota there is no limit. */
   create(
-    created: TaskWithVersion,
+    created: NewTask,
     idempotency?: Idempotency<TaskWithVersion> | null,
     quota?: TaskQuota | null,
   ): Promise<Creation | Replay>;
@@ -117,10 +141,7 @@ export interface TaskStore {
    * statements. The answers are in the order given; each task stands for itself, the first of those with one name gets it. Safe
    * to repeat with the same ids.
    */
-  createMany(
-    created: readonly TaskWithVersion[],
-    quota?: TaskQuota | null,
-  ): Promise<readonly Creation[]>;
+  createMany(created: readonly NewTask[], quota?: TaskQuota | null): Promise<readonly Creation[]>;
 
   /** A live task of the tenant; null when there is none (also when it is another tenant's or deleted). */
   find(tenantId: TenantId, taskId: TaskId): Promise<TaskWithVersion | null>;
@@ -175,7 +196,7 @@ export interface TaskStore {
   ): Promise<TaskVersion[]>;
 
   /**
-   * Removes tasks that ended longer ago than `olderThanMs`, with their versions, at most `limit`; never one that has jobs. A
+   * Removes tasks that ended longer ago than `olderThanMs`, with their versions and secrets, at most `limit`; never one that has jobs. A
    * deleted task ended when it was deleted; a completed one with its last edit, its last occurrence, or its last run by hand or
    * retry, whichever came last. Returns how many.
    */
@@ -184,3 +205,6 @@ export interface TaskStore {
   /** Removes answers kept for idempotency keys that have expired and revocations older than a day, at most `limit` of each. */
   prune(limit: number): Promise<number>;
 }
+  /** What the calls of a claim need, in one statement: none when nothing is asked for. A version that does not exist is left out. */
+  loadCallParts(request: CallPartsRequest): Promise<CallParts>;
+

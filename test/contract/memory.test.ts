@@ -3,6 +3,7 @@ import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import type { ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
 import { jobStoreContract } from "./job-store.contract.ts";
+import { secretStoreContract } from "./secret-store.contract.ts";
 import { taskStoreContract } from "./task-store.contract.ts";
 import { workerStoreContract } from "./worker-store.contract.ts";
 
@@ -38,6 +39,7 @@ async function open(): Promise<ContractStore> {
 taskStoreContract("memory", open);
 jobStoreContract("memory", open);
 workerStoreContract("memory", open);
+secretStoreContract("memory", open);
 controlStoreContract("memory", async () => ({
   control: new MemoryControlStore(tickingClock()),
   close: async () => {},

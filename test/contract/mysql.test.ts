@@ -12,6 +12,7 @@ import { makeTestDatabases, type TestDatabases } from "#test/integration/databas
 import type { ContractControl, ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
 import { jobStoreContract } from "./job-store.contract.ts";
+import { secretStoreContract } from "./secret-store.contract.ts";
 import { taskStoreContract } from "./task-store.contract.ts";
 import { workerStoreContract } from "./worker-store.contract.ts";
 
@@ -41,6 +42,9 @@ const TABLES = [
   "dead_letters",
   "idempotency_keys",
   "tenant_locks",
+  "data_keys",
+  "task_secrets",
+  "signing_secrets",
 ];
 
 /** One database for all tests, emptied for each. */
@@ -93,4 +97,5 @@ test("sessions run in a zone that is not UTC, so that a zone mistake cannot hide
 taskStoreContract("mysql", open);
 jobStoreContract("mysql", open);
 workerStoreContract("mysql", open);
+secretStoreContract("mysql", open);
 controlStoreContract("mysql", openControl);

@@ -39,12 +39,15 @@ describe("migrate", () => {
       assert.deepEqual(
         tables.map((row) => row.name),
         [
+          "data_keys",
           "dead_letters",
           "idempotency_keys",
           "jobs",
           "limit_slots",
           "limited",
           "revocations",
+          "signing_secrets",
+          "task_secrets",
           "task_versions",
           "tasks",
           "tenant_locks",

@@ -85,11 +85,15 @@ describe("statements on the wire", () => {
     assert.deepEqual(verbs(proxy.take()), ["BEGIN", "SELECT", "SELECT", "COMMIT"]);
   });
 
-  test("a claim of five hundred with its versions takes six, its results one, or two when some may die", async () => {
+  test("a claim of five hundred with all that its calls need takes six, its results one, or two when some may die", async () => {
     const jobs = await claim(500);
     assert.equal(jobs.length, 500);
-    const keys = jobs.map((job) => ({ taskId: job.taskId, requestVersion: job.taskVersion }));
-    assert.equal((await shard.tasks.loadVersions(keys)).length, 500);
+    const parts = await shard.tasks.loadCallParts({
+      versions: jobs.map((job) => ({ taskId: job.taskId, requestVersion: job.taskVersion })),
+      secretsOf: jobs.map(({ taskId }) => taskId),
+      signingOf: [...new Set(jobs.map(({ tenantId }) => tenantId))],
+    });
+    assert.equal(parts.versions.length, 500);
     assert.deepEqual(verbs(proxy.take()), [
       "BEGIN",
       "SELECT",

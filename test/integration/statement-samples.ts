@@ -52,6 +52,7 @@ import { makeScheduledJob } from "#core/domain/make-job.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
 import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
+import { secretGroups, secretSingles } from "./secret-samples.ts";
 
 export interface Sample {
   /** The function that writes it, and the case. */
@@ -220,6 +221,7 @@ function groups(size: number): Sample[] {
     advanceTasksSql: advanceTasksSql(advances),
     selectAdoptedSql: selectAdoptedSql(claim),
     selectVersionsSql: selectVersionsSql(keys),
+    ...secretGroups(tasks.map(({ id }) => id)),
   };
   return Object.entries(statements).map(([name, sql]) => ({ name, sql }));
 }
@@ -264,6 +266,7 @@ function singles(): Sample[] {
     reserveKeySql: idempotencyKeys.reserveKeySql(TENANT, KEY),
     selectKeySql: idempotencyKeys.selectKeySql(TENANT, KEY),
     keepAnswerSql: idempotencyKeys.keepAnswerSql(TENANT, KEY, "{}"),
+    ...secretSingles(id),
     countOpenTasksSql: taskQuota.countOpenTasksSql(TENANT, 10_001),
     lockTenantSql: taskQuota.lockTenantSql(TENANT),
     selectTaskExistsSql: selectTask.selectTaskExistsSql(TENANT, id),

@@ -1,0 +1,85 @@
+/** Data keys and signing secrets in memory. */
+import type { TenantId } from "#core/domain/ids.ts";
+import type {
+  SealedSigningSecret,
+  SecretStore,
+  StoredSigningSecret,
+  WrappedKey,
+} from "#core/ports/secret-store.ts";
+import type { KeyContext } from "#core/ports/secrets.ts";
+import type { MemoryTables } from "./memory-tables.ts";
+
+export class MemorySecretStore implements SecretStore {
+  readonly #tables: MemoryTables;
+
+  constructor(tables: MemoryTables) {
+    this.#tables = tables;
+  }
+
+  addDataKey(key: WrappedKey): Promise<void> {
+    return this.#tables.transact("addDataKey", () => void this.#tables.dataKeys.push(key));
+  }
+
+  keepDataKey(key: WrappedKey): Promise<WrappedKey> {
+    return this.#tables.transact("keepDataKey", () => {
+      const there = this.#keysOf(key)[0];
+      if (there === undefined) this.#tables.dataKeys.push(key);
+      return there ?? key;
+    });
+  }
+
+  firstDataKey(context: KeyContext): Promise<WrappedKey | null> {
+    return this.#tables.transact("firstDataKey", () => this.#keysOf(context)[0] ?? null);
+  }
+
+  findDataKey(context: KeyContext, id: string): Promise<WrappedKey | null> {
+    return this.#tables.transact(
+      "findDataKey",
+      () => this.#keysOf(context).find((key) => key.id === id) ?? null,
+    );
+  }
+
+  sampleDataKey(): Promise<WrappedKey | null> {
+    return this.#tables.transact("sampleDataKey", () => this.#tables.dataKeys[0] ?? null);
+  }
+
+  listSigningSecrets(tenantId: TenantId): Promise<readonly StoredSigningSecret[]> {
+    return this.#tables.transact("listSigningSecrets", (nowMs) =>
+      this.#tables.validSigningSecrets(tenantId, nowMs),
+    );
+  }
+
+  keepSigningSecret(
+    tenantId: TenantId,
+    secret: SealedSigningSecret,
+  ): Promise<readonly StoredSigningSecret[]> {
+    return this.#tables.transact("keepSigningSecret", (nowMs) => {
+      const there = this.#tables.validSigningSecrets(tenantId, nowMs);
+      if (there.length > 0) return there;
+      const first = { ...secret, createdAtMs: nowMs, expiresAtMs: null };
+      this.#tables.signingSecrets.set(tenantId, [first]);
+      return [first];
+    });
+  }
+
+  rotateSigningSecret(
+    tenantId: TenantId,
+    secret: SealedSigningSecret,
+    overlapMs: number,
+  ): Promise<readonly StoredSigningSecret[]> {
+    return this.#tables.transact("rotateSigningSecret", (nowMs) => {
+      const [newest] = this.#tables.validSigningSecrets(tenantId, nowMs);
+      const before = newest === undefined ? [] : [{ ...newest, expiresAtMs: nowMs + overlapMs }];
+      const after = [{ ...secret, createdAtMs: nowMs, expiresAtMs: null }, ...before];
+      this.#tables.signingSecrets.set(tenantId, after);
+      return after;
+    });
+  }
+
+  /** In the order of their ids, as the table's key has them. */
+  #keysOf({ tenantId, purpose }: KeyContext): WrappedKey[] {
+    return this.#tables.dataKeys
+      .filter((key) => key.tenantId === tenantId && key.purpose === purpose)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+}

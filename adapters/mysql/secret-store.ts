@@ -1,0 +1,100 @@
+/** Data keys and signing secrets of one shard's tenants. */
+import type { TenantId } from "#core/domain/ids.ts";
+import type {
+  SealedSigningSecret,
+  SecretStore,
+  StoredSigningSecret,
+  WrappedKey,
+} from "#core/ports/secret-store.ts";
+import type { KeyPurpose } from "#core/ports/secrets.ts";
+import { readInstant, readInstantOrNull, readTenantId } from "./cells.ts";
+import type { Row, Session } from "./pool.ts";
+import * as dataKeys from "./statements/data-keys.ts";
+import * as signing from "./statements/signing-secrets.ts";
+import { lockTenantSql } from "./statements/task-quota.ts";
+import type { Database } from "./transaction.ts";
+
+export function secretStore(database: Database): SecretStore {
+  const one = async (sql: string): Promise<WrappedKey | null> => {
+    const [row] = await database.select(sql);
+    return row === undefined ? null : readKey(row);
+  };
+  return {
+    async addDataKey(key) {
+      await database.write(dataKeys.insertDataKeySql(key));
+    },
+    keepDataKey: (key) =>
+      database.transaction(async (session) => {
+        await session.write(lockTenantSql(key.tenantId));
+        const [there] = await session.select(dataKeys.selectFirstDataKeySql(key));
+        if (there !== undefined) return readKey(there);
+        await session.write(dataKeys.insertDataKeySql(key));
+        return key;
+      }),
+    firstDataKey: (context) => one(dataKeys.selectFirstDataKeySql(context)),
+    findDataKey: (context, id) => one(dataKeys.selectDataKeySql(context, id)),
+    sampleDataKey: () => one(dataKeys.sampleDataKeySql()),
+    listSigningSecrets: (tenantId) => list(database, tenantId).then(secretsOf),
+    keepSigningSecret: (tenantId, secret) =>
+      database.transaction(async (session) => {
+        await session.write(lockTenantSql(tenantId));
+        const there = await list(session, tenantId);
+        if (there.length > 0) return secretsOf(there);
+        await session.write(signing.insertSigningSecretSql(tenantId, 1, secret));
+        return secretsOf(await list(session, tenantId));
+      }),
+    rotateSigningSecret: (tenantId, secret, overlapMs) =>
+      database.transaction((session) => rotate(session, tenantId, secret, overlapMs)),
+  };
+}
+
+interface Numbered {
+  readonly seq: number;
+  readonly secret: StoredSigningSecret;
+}
+
+async function rotate(
+  session: Session,
+  tenantId: TenantId,
+  secret: SealedSigningSecret,
+  overlapMs: number,
+): Promise<readonly StoredSigningSecret[]> {
+  await session.write(lockTenantSql(tenantId));
+  const [newest] = await list(session, tenantId);
+  const before = newest?.seq ?? 0;
+  if (newest !== undefined) {
+    await session.write(signing.expireSigningSecretSql(tenantId, before, overlapMs));
+    await session.write(signing.deleteSigningSecretsSql(tenantId, before));
+  }
+  await session.write(signing.insertSigningSecretSql(tenantId, before + 1, secret));
+  return secretsOf(await list(session, tenantId));
+}
+
+async function list(from: Pick<Session, "select">, tenantId: TenantId): Promise<Numbered[]> {
+  const rows = await from.select(signing.listSigningSecretsSql(tenantId));
+  return rows.map(readSigningSecret);
+}
+
+function secretsOf(numbered: readonly Numbered[]): StoredSigningSecret[] {
+  return numbered.map(({ secret }) => secret);
+}
+
+function readKey([tenantId, purpose, id, wrapped]: Row): WrappedKey {
+  return {
+    tenantId: readTenantId(tenantId),
+    purpose: purpose as KeyPurpose,
+    id: (id as Buffer).toString("hex"),
+    wrapped: wrapped as Buffer,
+  };
+}
+
+function readSigningSecret([seq, id, fingerprint, sealed, createdAt, expiresAt]: Row): Numbered {
+  const secret: StoredSigningSecret = {
+    id: (id as Buffer).toString("hex"),
+    fingerprint: (fingerprint as Buffer).toString("hex"),
+    sealed: sealed as Buffer,
+    createdAtMs: readInstant(createdAt),
+    expiresAtMs: readInstantOrNull(expiresAt),
+  };
+  return { seq: seq as number, secret };
+}

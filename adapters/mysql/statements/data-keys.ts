@@ -1,0 +1,33 @@
+import type { WrappedKey } from "#core/ports/secret-store.ts";
+import type { KeyContext } from "#core/ports/secrets.ts";
+import { bytes, text } from "../literals.ts";
+
+const COLUMNS = "tenant_id, purpose, id, wrapped";
+
+/**
+ * Keeps a data key.
+ *
+ * Index: primary key. Locks: the new row (X). Isolation: READ COMMITTED. Result: 1.
+ */
+export function insertDataKeySql({ tenantId, purpose, id, wrapped }: WrappedKey): string {
+  return `INSERT INTO data_keys (${COLUMNS}, created_at) VALUES (${text(tenantId)}, ${text(purpose)}, ${bytes(Buffer.from(id, "hex"))}, ${bytes(wrapped)}, UTC_TIMESTAMP(3))`;
+}
+
+/**
+ * A tenant's first key of a purpose.
+ *
+ * Index: primary key, the first of a range. Locks: none. Isolation: READ COMMITTED. Result: one row or none.
+ */
+export function selectFirstDataKeySql({ tenantId, purpose }: KeyContext): string {
+  return `SELECT ${COLUMNS} FROM data_keys WHERE tenant_id = ${text(tenantId)} AND purpose = ${text(purpose)} ORDER BY tenant_id, purpose, id LIMIT 1`;
+}
+
+/** Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: one row or none. */
+export function selectDataKeySql({ tenantId, purpose }: KeyContext, id: string): string {
+  return `SELECT ${COLUMNS} FROM data_keys WHERE tenant_id = ${text(tenantId)} AND purpose = ${text(purpose)} AND id = ${bytes(Buffer.from(id, "hex"))}`;
+}
+
+/** Whichever comes first. Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: one row or none. */
+export function sampleDataKeySql(): string {
+  return `SELECT ${COLUMNS} FROM data_keys ORDER BY tenant_id, purpose, id LIMIT 1`;
+}

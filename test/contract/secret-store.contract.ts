@@ -1,0 +1,323 @@
+/** Secrets of tasks, data keys and signing secrets, on every adapter. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { test } from "node:test";
+import type { Task, TaskWithVersion } from "#core/domain/task.ts";
+import { changeMarks, type SealedSecret } from "#core/domain/task-secrets.ts";
+import type { SealedSigningSecret, WrappedKey } from "#core/ports/secret-store.ts";
+import type { NewTask } from "#core/ports/task-store.ts";
+import { buildTask, dbNow, editTask, makeTenant } from "./builders.ts";
+import { type ContractStore, type OpenStore, onStore } from "./contract-store.ts";
+
+const hex = (bytes: number) => randomBytes(bytes).toString("hex");
+
+/** Bytes that are no text. */
+function sealed(name: string): SealedSecret {
+  return {
+    name,
+    fingerprint: hex(32),
+    sealed: new Uint8Array([0, 39, 92, 255, ...randomBytes(60)]),
+  };
+}
+
+function withSecrets(built: TaskWithVersion, secrets: readonly SealedSecret[]): NewTask {
+  return { ...built, sealed: secrets, secrets: changeMarks([], { set: secrets, remove: [] }) };
+}
+
+async function addTaskWith(
+  store: ContractStore,
+  secrets: readonly SealedSecret[],
+  task: Partial<Task> = {},
+): Promise<TaskWithVersion> {
+  const { sealed: _, ...built } = withSecrets(buildTask(await dbNow(store), { task }), secrets);
+  assert.equal((await store.shard.tasks.create({ ...built, sealed: secrets })).kind, "created");
+  return built;
+}
+
+/** What an executor gets of one task's secrets, by name. */
+async function secretsOf(store: ContractStore, { task }: TaskWithVersion) {
+  const request = { versions: [], secretsOf: [task.id], signingOf: [] };
+  const { secrets } = await store.shard.tasks.loadCallParts(request);
+  return (secrets.get(task.id) ?? [])
+    .map(({ name, version, sealed: bytes }) => [name, version, Buffer.from(bytes).toString("hex")])
+    .sort();
+}
+
+const stored = ({ name, sealed: bytes }: SealedSecret, version: number) => [
+  name,
+  version,
+  Buffer.from(bytes).toString("hex"),
+];
+
+export function secretStoreContract(adapter: string, open: OpenStore): void {
+  taskSecretsContract(adapter, open);
+  dataKeysContract(adapter, open);
+  signingContract(adapter, open);
+}
+
+function taskSecretsContract(adapter: string, open: OpenStore): void {
+  test(
+    `${adapter}: a task is made with its secrets, and shows their marks wherever it is read`,
+    onStore(open, async (store) => {
+      const secrets = [sealed("header:x-b"), sealed("auth"), sealed("header:x-a")];
+      const built = await addTaskWith(store, secrets);
+      const { tenantId, id, name } = built.task;
+      const { tasks } = store.shard;
+      const all = { status: null, priority: null, tag: null };
+      assert.deepEqual(
+        built.secrets?.map((mark) => [mark.name, mark.version]),
+        [
+          ["auth", 1],
+          ["header:x-a", 1],
+          ["header:x-b", 1],
+        ],
+      );
+      assert.deepEqual(await tasks.find(tenantId, id), built);
+      assert.deepEqual(await tasks.findByName(tenantId, name), built);
+      assert.deepEqual(await tasks.list(tenantId, all, null, 10), [built]);
+      assert.deepEqual(await secretsOf(store, built), secrets.map((one) => stored(one, 1)).sort());
+    }),
+  );
+
+  test(
+    `${adapter}: of many tasks each gets its own secrets, a refused one leaves none`,
+    onStore(open, async (store) => {
+      const tenantId = makeTenant();
+      const nowMs = await dbNow(store);
+      const make = (name: string, secrets: SealedSecret[]) =>
+        withSecrets(buildTask(nowMs, { task: { tenantId, name } }), secrets);
+      const group = [
+        make("a", [sealed("auth")]),
+        make("b", []),
+        make("a", [sealed("auth")]),
+        make("c", [sealed("header:x")]),
+      ];
+      const kinds = await store.shard.tasks.createMany(group);
+      assert.deepEqual(
+        kinds.map(({ kind }) => kind),
+        ["created", "created", "name-taken", "created"],
+      );
+      for (const [at, one] of group.entries()) {
+        const expected = at === 2 ? [] : (one.sealed ?? []).map((secret) => stored(secret, 1));
+        assert.deepEqual(await secretsOf(store, one), expected);
+      }
+    }),
+  );
+
+  test(
+    `${adapter}: an edit sets and removes secrets, leaves the others, and counts versions`,
+    onStore(open, async (store) => {
+      const [kept, changed, removed] = ["auth", "header:x-a", "header:x-b"].map(sealed);
+      assert(kept && changed && removed);
+      const built = await addTaskWith(store, [kept, changed, removed]);
+      const [rotated, added] = [sealed("header:x-a"), sealed("header:x-c")];
+      const change = { set: [rotated, added], remove: ["header:x-b", "header:never"] };
+      const edited = await editTask(store, built.task, (locked) => {
+        assert.deepEqual(locked.secrets, built.secrets);
+        return {
+          kind: "write",
+          task: { ...locked.task, version: 2 },
+          newVersion: null,
+          secrets: change,
+          jobsEffect: { kind: "keep" },
+          makeJobs: [],
+        };
+      });
+      assert(edited.kind === "written");
+      assert.deepEqual(edited.current.secrets, changeMarks(built.secrets ?? [], change));
+      const { tenantId, id } = built.task;
+      assert.deepEqual(await store.shard.tasks.find(tenantId, id), edited.current);
+      assert.deepEqual(
+        await secretsOf(store, built),
+        [stored(kept, 1), stored(rotated, 2), stored(added, 1)].sort(),
+      );
+      const same = await editTask(store, built.task, () => ({ kind: "unchanged" }));
+      assert(same.kind === "unchanged");
+      assert.deepEqual(same.current, edited.current);
+      await editTask(store, built.task, (locked) => ({
+        kind: "write",
+        task: { ...locked.task, version: 3 },
+        newVersion: null,
+        secrets: { set: [], remove: (locked.secrets ?? []).map(({ name }) => name) },
+        jobsEffect: { kind: "keep" },
+        makeJobs: [],
+      }));
+      assert.equal((await store.shard.tasks.find(tenantId, id))?.secrets, undefined);
+      assert.deepEqual(await secretsOf(store, built), []);
+    }),
+  );
+
+  test(
+    `${adapter}: a purged task leaves no secret`,
+    onStore(open, async (store) => {
+      const old = (await dbNow(store)) - 86_400_000;
+      const ended = { status: "completed", nextRunAtMs: null, updatedAtMs: old } as const;
+      const gone = await addTaskWith(store, [sealed("auth")], ended);
+      const stays = await addTaskWith(store, [sealed("auth")]);
+      assert.equal(await store.shard.tasks.purge(10, 3_600_000), 1);
+      assert.deepEqual(await secretsOf(store, gone), []);
+      assert.equal((await secretsOf(store, stays)).length, 1);
+    }),
+  );
+
+  test(
+    `${adapter}: one question brings versions, secrets and signing secrets of a claim`,
+    onStore(open, async (store) => {
+      const tasks = [await addTaskWith(store, [sealed("auth")]), await addTaskWith(store, [])];
+      const tenants = tasks.map(({ task }) => task.tenantId);
+      const [tenant] = tenants;
+      assert(tenant);
+      const signing = signingSecret();
+      await store.shard.secrets.keepSigningSecret(tenant, signing);
+      const parts = await store.shard.tasks.loadCallParts({
+        versions: tasks.map(({ version }) => version),
+        secretsOf: tasks.map(({ task }) => task.id),
+        signingOf: tenants,
+      });
+      const byId = <T extends { taskId: string }>(all: readonly T[]) =>
+        [...all].sort((a, b) => (a.taskId < b.taskId ? -1 : 1));
+      assert.deepEqual(byId(parts.versions), byId(tasks.map(({ version }) => version)));
+      assert.deepEqual([...parts.secrets.keys()], [tasks[0]?.task.id]);
+      assert.deepEqual([...parts.signing.keys()], [tenant]);
+      const [found] = parts.signing.get(tenant) ?? [];
+      assert.equal(found?.id, signing.id);
+      assert.deepEqual(Buffer.from(found?.sealed ?? []), Buffer.from(signing.sealed));
+      const none = await store.shard.tasks.loadCallParts({
+        versions: [],
+        secretsOf: [],
+        signingOf: [],
+      });
+      assert.deepEqual(none, { versions: [], secrets: new Map(), signing: new Map() });
+    }),
+  );
+}
+
+function dataKeysContract(adapter: string, open: OpenStore): void {
+  test(
+    `${adapter}: data keys are found by tenant, purpose and id`,
+    onStore(open, async (store) => {
+      const { secrets } = store.shard;
+      assert.equal(await secrets.sampleDataKey(), null);
+      const [mine, others] = [makeTenant(), makeTenant()];
+      const key = (tenantId: typeof mine, purpose: WrappedKey["purpose"]): WrappedKey => ({
+        tenantId,
+        purpose,
+        id: hex(16),
+        wrapped: randomBytes(200),
+      });
+      const first = key(mine, "seal");
+      await secrets.addDataKey(first);
+      await secrets.addDataKey(key(mine, "seal"));
+      await secrets.addDataKey(key(others, "seal"));
+      assertKey(await secrets.findDataKey(first, first.id), first);
+      assert.equal(await secrets.findDataKey({ ...first, tenantId: others }, first.id), null);
+      assert.equal(await secrets.findDataKey({ ...first, purpose: "fingerprint" }, first.id), null);
+      assert.equal(await secrets.firstDataKey({ tenantId: mine, purpose: "fingerprint" }), null);
+      assert.notEqual(await secrets.sampleDataKey(), null);
+    }),
+  );
+
+  test(
+    `${adapter}: of several who keep a tenant's key at once all get the same one`,
+    onStore(open, async (store) => {
+      const { secrets } = store.shard;
+      const context = { tenantId: makeTenant(), purpose: "fingerprint" } as const;
+      const made = Array.from({ length: 6 }, () => ({
+        ...context,
+        id: hex(16),
+        wrapped: randomBytes(100),
+      }));
+      const kept = await Promise.all(made.map((key) => secrets.keepDataKey(key)));
+      const ids = new Set(kept.map(({ id }) => id));
+      assert.equal(ids.size, 1);
+      const first = await secrets.firstDataKey(context);
+      assert.ok(first !== null && ids.has(first.id));
+      assertKey(first, made.find(({ id }) => id === first.id) ?? null);
+    }),
+  );
+}
+
+function assertKey(found: WrappedKey | null, expected: WrappedKey | null): void {
+  assert(found !== null && expected !== null);
+  const comparable = ({ wrapped, ...key }: WrappedKey) => ({ ...key, wrapped: [...wrapped] });
+  assert.deepEqual(comparable(found), comparable(expected));
+}
+
+function signingSecret(): SealedSigningSecret {
+  return { id: hex(8), fingerprint: hex(32), sealed: new Uint8Array(randomBytes(90)) };
+}
+
+function signingContract(adapter: string, open: OpenStore): void {
+  test(
+    `${adapter}: a tenant's first signing secret is kept once, whoever comes first`,
+    onStore(open, async (store) => {
+      const { secrets } = store.shard;
+      const tenantId = makeTenant();
+      assert.deepEqual(await secrets.listSigningSecrets(tenantId), []);
+      const all = await Promise.all(
+        Array.from({ length: 6 }, () => secrets.keepSigningSecret(tenantId, signingSecret())),
+      );
+      const ids = new Set(all.flat().map(({ id }) => id));
+      assert.equal(ids.size, 1);
+      const [only, ...more] = await secrets.listSigningSecrets(tenantId);
+      assert.deepEqual([more.length, only?.expiresAtMs, ids.has(only?.id ?? "")], [0, null, true]);
+    }),
+  );
+
+  test(
+    `${adapter}: after a rotation two are valid, the newest first; a second one ends the oldest`,
+    onStore(open, async (store) => {
+      const { secrets } = store.shard;
+      const tenantId = makeTenant();
+      const [a, b, c] = [signingSecret(), signingSecret(), signingSecret()];
+      const idsOf = (all: readonly { id: string }[]) => all.map(({ id }) => id);
+      assert.deepEqual(idsOf(await secrets.rotateSigningSecret(tenantId, a, 60_000)), [a.id]);
+      const beforeMs = await dbNow(store);
+      const two = await secrets.rotateSigningSecret(tenantId, b, 60_000);
+      const afterMs = await dbNow(store);
+      assert.deepEqual(idsOf(two), [b.id, a.id]);
+      assert.equal(two[0]?.expiresAtMs, null);
+      const expiresAtMs = two[1]?.expiresAtMs ?? 0;
+      assert.ok(expiresAtMs >= beforeMs + 60_000 && expiresAtMs <= afterMs + 60_000);
+      assert.equal(two[0]?.fingerprint, b.fingerprint);
+      assert.deepEqual(idsOf(await secrets.rotateSigningSecret(tenantId, c, 60_000)), [c.id, b.id]);
+      assert.deepEqual(idsOf(await secrets.listSigningSecrets(tenantId)), [c.id, b.id]);
+    }),
+  );
+
+  test(
+    `${adapter}: what has expired is valid no longer, for calls neither`,
+    onStore(open, async (store) => {
+      const { secrets, tasks } = store.shard;
+      const tenantId = makeTenant();
+      const [a, b] = [signingSecret(), signingSecret()];
+      await secrets.rotateSigningSecret(tenantId, a, 0);
+      await secrets.rotateSigningSecret(tenantId, b, 0);
+      assert.deepEqual(
+        (await secrets.listSigningSecrets(tenantId)).map(({ id }) => id),
+        [b.id],
+      );
+      const request = { versions: [], secretsOf: [], signingOf: [tenantId] };
+      const { signing } = await tasks.loadCallParts(request);
+      assert.deepEqual(
+        signing.get(tenantId)?.map(({ id }) => id),
+        [b.id],
+      );
+    }),
+  );
+
+  test(
+    `${adapter}: rotations at once leave two valid secrets, one of them without an end`,
+    onStore(open, async (store) => {
+      const { secrets } = store.shard;
+      const tenantId = makeTenant();
+      const made = Array.from({ length: 6 }, signingSecret);
+      await Promise.all(made.map((one) => secrets.rotateSigningSecret(tenantId, one, 60_000)));
+      const left = await secrets.listSigningSecrets(tenantId);
+      assert.deepEqual(
+        left.map(({ expiresAtMs }) => expiresAtMs === null),
+        [true, false],
+      );
+    }),
+  );
+}
