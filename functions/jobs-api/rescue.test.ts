@@ -132,6 +132,16 @@ test("what cannot be retried or cancelled says why", async () => {
   assertProblem(await post(archived, "retry"), 409, /task is deleted/);
 });
 
+test("an archived run by hand whose long body is gone cannot be made again as it was", async () => {
+  const { api, taskId } = await openWithDead(0);
+  await using _ = api;
+  const long = { request: { body: "x".repeat(257) } };
+  const { id } = (await api.acme("POST", `/v1/tasks/${taskId}/run`, long)).body;
+  kill(api, id);
+  await archive(api, id);
+  assertProblem(await api.acme("POST", `/v1/jobs/${id}/retry`), 409, /has not been kept/);
+});
+
 test("cancel ends what waits at once, and marks what runs", async () => {
   const { api, taskId } = await openWithDead(0);
   await using _ = api;
