@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { APIGatewayProxyResult } from "aws-lambda";
+import type { ApiContext } from "#functions/_shared/api-event.ts";
 import type { ApiHandler } from "#functions/_shared/create-api.ts";
 import { HttpProblem, PROBLEM_TYPE, problemBody } from "#functions/_shared/problem.ts";
 import { ROUTES, type Route } from "#functions/_shared/routes.ts";
@@ -108,7 +109,13 @@ async function answer(
   if (event === null) throw malformed();
   if (Buffer.byteLength(JSON.stringify(event)) > limits.invocationBytesMax)
     throw new HttpProblem(413, `a request has at most ${limits.invocationBytesMax} bytes`);
-  const result = await invoke(handlers[route.handler], route.handler, event, limits.invocationMs);
+  const abandoned = new AbortController();
+  response.once("close", () => abandoned.abort());
+  const context = {
+    ...makeContext(route.handler, performance.now() + limits.invocationMs),
+    abandoned: abandoned.signal,
+  };
+  const result = await invoke(handlers[route.handler], event, context, limits.invocationMs);
   if (Buffer.byteLength(result.body) > limits.invocationBytesMax)
     throw new Error("the answer is larger than an invocation may answer");
   writeResult(response, result);
@@ -153,8 +160,8 @@ async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buf
 
 async function invoke(
   handler: ApiHandler,
-  name: string,
   event: NonNullable<ReturnType<typeof makeEvent>>,
+  context: ApiContext,
   invocationMs: number,
 ): Promise<APIGatewayProxyResult> {
   let timer: NodeJS.Timeout | undefined;
@@ -165,7 +172,6 @@ async function invoke(
     );
   });
   try {
-    const context = makeContext(name, performance.now() + invocationMs);
     return await Promise.race([handler(event, context), late]);
   } finally {
     clearTimeout(timer);

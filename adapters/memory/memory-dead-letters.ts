@@ -22,7 +22,7 @@ export function listDeadLetters(
   limit: number,
 ): DeadLetter[] {
   return [...tables.jobs.values()]
-    .filter((job) => job.tenantId === tenantId && job.status === "dead")
+    .filter((job) => job.tenantId === tenantId && job.status === "dead" && job.trigger !== "test")
     .filter((job) => taskId === null || job.taskId === taskId)
     .map((job) => ({ diedAtMs: job.finishedAtMs ?? job.runAtMs, job }))
     .filter(({ diedAtMs }) => fromMs === null || diedAtMs >= fromMs)

@@ -60,14 +60,16 @@ export class MemoryTables {
   readonly revocations: Revocation[] = [];
   /** By tenant, route and key. */
   readonly answers = new Map<string, KeptAnswer>();
+  /** Of each tenant, when it had tasks called as a test lately. */
+  readonly testCalls = new Map<TenantId, readonly number[]>();
   /** When a task that has no further occurrence was last run by hand or retried. */
   readonly ranAtMs = new Map<TaskId, number>();
-  readonly #options: MemoryOptions;
-
   readonly secrets = new Map<TaskId, readonly MemorySecret[]>();
   readonly dataKeys: WrappedKey[] = [];
   /** Newest first. */
   readonly signingSecrets = new Map<TenantId, readonly StoredSigningSecret[]>();
+  readonly #options: MemoryOptions;
+
   constructor(options: MemoryOptions) {
     this.#options = options;
   }
@@ -99,8 +101,6 @@ export class MemoryTables {
     }
   }
 
-  /** Offers an event to a job's row and writes what comes of it; a row that is not there refuses. */
-  applyToJob(id: JobId, event: JobEvent, at: Omit<Context, "limited">): Transition {
   marksOf(taskId: TaskId): readonly SecretMark[] {
     const secrets = this.secrets.get(taskId) ?? [];
     return secrets.map(({ name, version, fingerprint }) => ({ name, version, fingerprint }));
@@ -122,6 +122,8 @@ export class MemoryTables {
     return all.filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > nowMs);
   }
 
+  /** Offers an event to a job's row and writes what comes of it; a row that is not there refuses. */
+  applyToJob(id: JobId, event: JobEvent, at: Omit<Context, "limited">): Transition {
     const job = this.jobs.get(id);
     if (job === undefined) return { kind: "refused" };
     const after = applyEvent(job, event, { ...at, limited: false });

@@ -4,19 +4,20 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import { priorityRank } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
-  Creation,
   CallParts,
   CallPartsRequest,
+  Creation,
   DueTasks,
   EditResult,
   LockedTask,
   MaterializeBounds,
   Materialized,
   MaterializePlan,
-  TaskAdvance,
   NewTask,
+  TaskAdvance,
   TaskEdit,
   TaskFilter,
   TaskQuota,
@@ -120,8 +121,8 @@ export class MemoryTaskStore implements TaskStore {
       if (edit.kind === "unchanged") return { kind: "unchanged", current };
       if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };
       this.#write(edit.task, edit.newVersion);
-      applyJobsEffect(this.#tables, edit.task, edit.jobsEffect, { nowMs, retention });
       if (edit.secrets !== undefined) this.#tables.changeSecrets(taskId, edit.secrets);
+      applyJobsEffect(this.#tables, edit.task, edit.jobsEffect, { nowMs, retention });
       this.#tables.insertJobs(edit.makeJobs);
       return { kind: "written", current: this.#withVersion(edit.task) };
     });
@@ -142,6 +143,24 @@ export class MemoryTaskStore implements TaskStore {
         return { result: { kind: "made", job }, made: job };
       }),
     );
+  }
+
+  runTest(
+    tenantId: TenantId,
+    taskId: TaskId,
+    make: (task: Task, nowMs: number) => Job,
+    limit: TestLimit,
+  ): ReturnType<TaskStore["runTest"]> {
+    return this.#tables.transact("runTest", (nowMs): Awaited<ReturnType<TaskStore["runTest"]>> => {
+      const admission = admitTest(this.#tables.testCalls.get(tenantId) ?? [], nowMs, limit);
+      if (admission.kind === "limited") return admission;
+      const task = this.#live(tenantId, taskId);
+      if (task === null) return { kind: "not-found" };
+      const job = this.#insertRun(task, make, nowMs);
+      this.#tables.ranAtMs.set(taskId, nowMs);
+      this.#tables.testCalls.set(tenantId, admission.recent);
+      return { kind: "made", job };
+    });
   }
 
   materialize(
@@ -176,26 +195,6 @@ export class MemoryTaskStore implements TaskStore {
     );
   }
 
-  purge(limit: number, olderThanMs: number): Promise<number> {
-    return this.#tables.transact("purge", (nowMs) =>
-      purgeTasks(this.#tables, limit, nowMs - olderThanMs),
-    );
-  }
-
-  prune(limit: number): Promise<number> {
-    return this.#tables.transact("prune", (nowMs) => pruneRows(this.#tables, limit, nowMs));
-  }
-
-  #live(tenantId: TenantId, taskId: TaskId): Task | null {
-    const task = this.#tables.tasks.get(taskId);
-    return task?.tenantId === tenantId && task.status !== "deleted" ? task : null;
-  }
-
-  #withVersion(task: Task): TaskWithVersion {
-    const version = this.#tables.versionOf(task.id, task.requestVersion);
-    assert(version !== undefined, "a task's newest version exists");
-    const secrets = this.#tables.marksOf(task.id);
-    return secrets.length === 0 ? { task, version } : { task, version, secrets };
   loadCallParts({ versions, secretsOf, signingOf }: CallPartsRequest): Promise<CallParts> {
     return this.#tables.transact("loadCallParts", (nowMs) => ({
       versions: versions.flatMap((key) => {
@@ -216,6 +215,26 @@ export class MemoryTaskStore implements TaskStore {
     }));
   }
 
+  purge(limit: number, olderThanMs: number): Promise<number> {
+    return this.#tables.transact("purge", (nowMs) =>
+      purgeTasks(this.#tables, limit, nowMs - olderThanMs),
+    );
+  }
+
+  prune(limit: number): Promise<number> {
+    return this.#tables.transact("prune", (nowMs) => pruneRows(this.#tables, limit, nowMs));
+  }
+
+  #live(tenantId: TenantId, taskId: TaskId): Task | null {
+    const task = this.#tables.tasks.get(taskId);
+    return task?.tenantId === tenantId && task.status !== "deleted" ? task : null;
+  }
+
+  #withVersion(task: Task): TaskWithVersion {
+    const version = this.#tables.versionOf(task.id, task.requestVersion);
+    assert(version !== undefined, "a task's newest version exists");
+    const secrets = this.#tables.marksOf(task.id);
+    return secrets.length === 0 ? { task, version } : { task, version, secrets };
   }
 
   #insertRun(task: Task, make: (task: Task, nowMs: number) => Job, nowMs: number): Job {

@@ -2,6 +2,7 @@
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import type { Task } from "#core/domain/task.ts";
+import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency } from "#core/ports/idempotency.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
 import { readInstant } from "./cells.ts";
@@ -11,6 +12,7 @@ import { selectClockSql } from "./statements/edit-jobs.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
 import { noteRunsSql } from "./statements/note-runs.ts";
 import { selectTaskSql } from "./statements/select-task.ts";
+import { lockTestCallsSql, noteTestCallsSql, selectTestCallsSql } from "./statements/test-calls.ts";
 import { readTaskWithVersion } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
 import { TO_BE_NOTED, underTaskLocks } from "./under-task-locks.ts";
@@ -34,16 +36,52 @@ export function runNow(
 ): ReturnType<TaskStore["runNow"]> {
   return underTaskLocks(database, (session, lock) =>
     oncePerKey<Job, Made | typeof TO_BE_NOTED>(session, tenantId, idempotency, async () => {
-      const [row] = await session.select(selectTaskSql(tenantId, taskId, lock));
-      if (row === undefined) return { result: { kind: "not-found" }, made: null };
-      const { task } = readTaskWithVersion(row);
-      const completed = task.status === "completed";
-      if (completed && lock === "share") return { result: TO_BE_NOTED, made: null };
-      const job = await makeJob(session, task, make);
-      if (completed) await session.write(noteRunsSql([taskId]));
-      return { result: { kind: "made", job }, made: job };
+      const result = await makeRun(session, { tenantId, taskId, lock }, make);
+      const made = result !== TO_BE_NOTED && result.kind === "made" ? result.job : null;
+      return { result, made };
     }),
   );
+}
+
+/** The tenant's row of tests is locked before the task's; nobody else takes both. */
+export function runTest(
+  database: Database,
+  tenantId: TenantId,
+  taskId: TaskId,
+  make: Make,
+  limit: TestLimit,
+): ReturnType<TaskStore["runTest"]> {
+  return underTaskLocks(database, async (session, lock) => {
+    await session.write(lockTestCallsSql(tenantId));
+    const [row] = await session.select(selectTestCallsSql(tenantId));
+    const admission = admitTest(row?.[0] as number[], readInstant(row?.[1]), limit);
+    if (admission.kind === "limited") return admission;
+    const result = await makeRun(session, { tenantId, taskId, lock }, make);
+    if (result !== TO_BE_NOTED && result.kind === "made")
+      await session.write(noteTestCallsSql(tenantId, admission.recent));
+    return result;
+  });
+}
+
+interface Locked {
+  readonly tenantId: TenantId;
+  readonly taskId: TaskId;
+  readonly lock: "share" | "update";
+}
+
+async function makeRun(
+  session: Session,
+  { tenantId, taskId, lock }: Locked,
+  make: Make,
+): Promise<Made | typeof TO_BE_NOTED> {
+  const [row] = await session.select(selectTaskSql(tenantId, taskId, lock));
+  if (row === undefined) return { kind: "not-found" };
+  const { task } = readTaskWithVersion(row);
+  const completed = task.status === "completed";
+  if (completed && lock === "share") return TO_BE_NOTED;
+  const job = await makeJob(session, task, make);
+  if (completed) await session.write(noteRunsSql([taskId]));
+  return { kind: "made", job };
 }
 
 async function makeJob(session: Session, task: Task, make: Make): Promise<Job> {

@@ -5,7 +5,7 @@ import { editTask } from "./edit-task.ts";
 import { loadCallParts } from "./load-call-parts.ts";
 import { materializeDue } from "./materialize-due.ts";
 import { pruneRows, purgeTasks } from "./purge-tasks.ts";
-import { runNow } from "./run-now.ts";
+import { runNow, runTest } from "./run-now.ts";
 import { listTasksSql } from "./statements/list-tasks.ts";
 import {
   selectTaskByNameSql,
@@ -40,11 +40,12 @@ export function taskStore(database: Database): TaskStore {
       editTask(database, { tenantId, taskId }, decide, retention),
     runNow: (tenantId, taskId, make, idempotency = null) =>
       runNow(database, tenantId, taskId, make, idempotency),
+    runTest: (tenantId, taskId, make, limit) => runTest(database, tenantId, taskId, make, limit),
     materialize: (bounds, plan) => materializeDue(database, bounds, plan),
     purge: (limit, olderThanMs) => purgeTasks(database, limit, olderThanMs),
     prune: (limit) => pruneRows(database, limit),
-    async loadVersions(keys) {
     loadCallParts: (request) => loadCallParts(database, request),
+    async loadVersions(keys) {
       if (keys.length === 0) return [];
       return (await database.select(selectVersionsSql(keys))).map(readVersion);
     },

@@ -7,7 +7,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { Session } from "./pool.ts";
 import type { Database } from "./transaction.ts";
 
-/** Says that a run is to be noted; the transaction must have written nothing. */
+/** Says that a run is to be noted; the transaction must have written nothing that counts. */
 export const TO_BE_NOTED = Symbol("to be noted");
 
 export async function underTaskLocks<Result>(

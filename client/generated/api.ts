@@ -523,6 +523,29 @@ export type RetriedDeadLetters = {
   readonly failed: number;
 };
 
+export type TestOutcome = {
+  readonly status: "succeeded" | "dead" | "cancelled";
+  /** Why it ended as it did, where that is not a success. */
+  readonly reason: string | null;
+  readonly statusCode: number | null;
+  /** A stable code, such as `timeout`; null when an answer came. */
+  readonly error: string | null;
+  /** null when nothing was sent. */
+  readonly durationMs: number | null;
+  /** null when nothing was dialled or sent. */
+  readonly timings: {
+    readonly dnsMs: number | null;
+    readonly connectMs: number | null;
+    readonly tlsMs: number | null;
+    /** From the request to the answer's status and headers. */
+    readonly firstByteMs: number | null;
+    readonly totalMs: number;
+  } | null;
+  /** The first 1,024 bytes of the answer; null where the task does not keep answers. */
+  readonly responseBody: string | null;
+  readonly job: Job;
+};
+
 /** RFC 9457 problem details. */
 export type Problem = {
   readonly type: string;
@@ -608,6 +631,12 @@ export interface RunTaskArgs {
   /** 1 to 255 visible ASCII characters, new for each change. For 24 h the same key with the same body gets the same answer, and changes nothing more. */
   readonly idempotencyKey?: string;
   readonly body?: RunInput;
+}
+
+export interface TestTaskArgs {
+  /** The task's id. */
+  readonly taskId: string;
+  readonly body?: Readonly<Record<string, never>>;
 }
 
 export interface ListUpcomingArgs {
@@ -701,6 +730,8 @@ export interface Api {
   resumeTask(args: ResumeTaskArgs): Promise<Answer<Task>>;
   /** Run a task now. Works while it is paused or completed too. What is given is laid over the task's request, for this run. Needs the scope `write`. */
   runTask(args: RunTaskArgs): Promise<Answer<Job>>;
+  /** Run a task now and wait for what comes of it. The call is that of a scheduled run in everything: executors send it, with the task's request. It is made once, the schedule does not move, and it works while the task is paused or completed too. A tenant may have 10 a minute. Needs the scope `write`. */
+  testTask(args: TestTaskArgs): Promise<Answer<TestOutcome | Job>>;
   /** When a task runs next. Needs the scope `read`. */
   listUpcoming(args: ListUpcomingArgs): Promise<Answer<Occurrences>>;
   /** When a schedule would run. Needs the scope `read`. */
@@ -733,6 +764,7 @@ export const OPERATIONS = {
   pauseTask: {"method":"POST","path":"/v1/tasks/{taskId}/pause","query":[],"headers":{}},
   resumeTask: {"method":"POST","path":"/v1/tasks/{taskId}/resume","query":[],"headers":{}},
   runTask: {"method":"POST","path":"/v1/tasks/{taskId}/run","query":[],"headers":{"idempotencyKey":"Idempotency-Key"}},
+  testTask: {"method":"POST","path":"/v1/tasks/{taskId}/test","query":[],"headers":{}},
   listUpcoming: {"method":"GET","path":"/v1/tasks/{taskId}/upcoming","query":["count"],"headers":{}},
   previewSchedule: {"method":"POST","path":"/v1/schedules/preview","query":[],"headers":{}},
   listTaskJobs: {"method":"GET","path":"/v1/tasks/{taskId}/jobs","query":["status","from","to","limit","cursor"],"headers":{}},

@@ -63,7 +63,7 @@ export const TASK_SECRETS_KNOWN_MS = 3_000;
 export const TASK_SECRETS_ASKED_MS = 1_000;
 /** … and when the database does not answer. */
 export const TASK_SECRETS_KNOWN_MS_MAX = 15_000;
-export const TASK_SECRETS_KNOWN_MAX = 20_000;
+export const TASK_SECRETS_KNOWN_MAX = 5_000;
 /** A change of a task's secret holds for every call that starts later than this after its answer. */
 export const SECRET_CHANGED_WITHIN_MS = 5_000;
 /** Of a tenant's signing secret, likewise. */
@@ -86,6 +86,14 @@ export const TOKEN_LEFT_MS = 30_000;
 /** After a fetch that failed, calls of that credential fail without another one for so long. */
 export const TOKEN_FAILED_MS = 1_000;
 export const TOKENS_KEPT_MAX = 10_000;
+
+// Test calls: of a tenant in any span of the window; how long one is waited for, and how often it is looked at meanwhile.
+export const TEST_CALLS_MAX = 10;
+export const TEST_WINDOW_MS = 60_000;
+export const TEST_WAIT_MS = 25_000;
+export const TEST_POLL_MS_FIRST = 100;
+export const TEST_POLLS_FIRST = 30;
+export const TEST_POLL_MS = 250;
 
 // What is kept of why something did not happen, in characters.
 export const REASON_LENGTH_MAX = 200;

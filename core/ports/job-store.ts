@@ -240,7 +240,7 @@ export interface JobStore {
     limit: number,
   ): Promise<Job[]>;
 
-  /** Dead jobs of the tenant, the last that died first, below `before`, at most `limit`. */
+  /** Dead jobs of the tenant, the last that died first, below `before`, at most `limit`. Without test calls: nobody counts on those. */
   listDeadLetters(
     tenantId: TenantId,
     filter: DeadLetterFilter,

@@ -3,15 +3,16 @@ import type { Job, Retention } from "#core/domain/job.ts";
 import type { Priority } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskStatus, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
 import type { SealedSecret, SecretsChange, StoredSecret } from "#core/domain/task-secrets.ts";
+import type { TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency, Replay } from "./idempotency.ts";
-
-/** A task under its row lock, as an edit sees it. */
 import type { SealedSigningSecret } from "./secret-store.ts";
 
 /** A task to be made. `sealed` are its secrets, of which `secrets` has the marks. */
 export interface NewTask extends TaskWithVersion {
   readonly sealed?: readonly SealedSecret[];
 }
+
+/** A task under its row lock, as an edit sees it. */
 export interface LockedTask extends TaskWithVersion {
   /** The database's now, read after the lock was got. */
   readonly nowMs: number;
@@ -40,10 +41,10 @@ export type TaskEdit<R> =
       readonly task: Task;
       /** A new immutable version; null when request, timeout and retry stay. */
       readonly newVersion: TaskVersion | null;
-      readonly jobsEffect: JobsEffect;
-      /** Rows that the edit makes (overdue runs, the row of what passed while paused). An id that exists is left alone. */
       /** Not given: its secrets stay as they are. */
       readonly secrets?: SecretsChange;
+      readonly jobsEffect: JobsEffect;
+      /** Rows that the edit makes (overdue runs, the row of what passed while paused). An id that exists is left alone. */
       readonly makeJobs: readonly Job[];
     };
 
@@ -106,8 +107,6 @@ export interface TaskQuota {
   readonly tasksMax: number;
 }
 
-export type Creation =
-  | { readonly kind: "created" }
 /** What is asked for before jobs are sent. */
 export interface CallPartsRequest {
   readonly versions: readonly { readonly taskId: TaskId; readonly requestVersion: number }[];
@@ -123,6 +122,8 @@ export interface CallParts {
   readonly signing: ReadonlyMap<TenantId, readonly Pick<SealedSigningSecret, "id" | "sealed">[]>;
 }
 
+export type Creation =
+  | { readonly kind: "created" }
   /** A live task of the tenant has the name. */
   | { readonly kind: "name-taken" }
   /** The tenant has `used` tasks of at most `limit`. */
@@ -182,6 +183,21 @@ export interface TaskStore {
   >;
 
   /**
+   * As runNow, within the tenant's limit, which holds exactly whoever asks at the same time; beyond it nothing is made. A task that is
+   * not there does not count.
+   */
+  runTest(
+    tenantId: TenantId,
+    taskId: TaskId,
+    make: (task: Task, nowMs: number) => Job,
+    limit: TestLimit,
+  ): Promise<
+    | { readonly kind: "made"; readonly job: Job }
+    | { readonly kind: "not-found" }
+    | { readonly kind: "limited"; readonly retryAfterMs: number }
+  >;
+
+  /**
    * One transaction: locks due tasks (skipping those that others hold), lets `plan` (pure) choose, inserts the jobs in one
    * statement and advances the tasks in another. Returns null when nothing is due: `plan` is then not called.
    */
@@ -195,6 +211,9 @@ export interface TaskStore {
     keys: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
   ): Promise<TaskVersion[]>;
 
+  /** What the calls of a claim need, in one statement: none when nothing is asked for. A version that does not exist is left out. */
+  loadCallParts(request: CallPartsRequest): Promise<CallParts>;
+
   /**
    * Removes tasks that ended longer ago than `olderThanMs`, with their versions and secrets, at most `limit`; never one that has jobs. A
    * deleted task ended when it was deleted; a completed one with its last edit, its last occurrence, or its last run by hand or
@@ -205,6 +224,3 @@ export interface TaskStore {
   /** Removes answers kept for idempotency keys that have expired and revocations older than a day, at most `limit` of each. */
   prune(limit: number): Promise<number>;
 }
-  /** What the calls of a claim need, in one statement: none when nothing is asked for. A version that does not exist is left out. */
-  loadCallParts(request: CallPartsRequest): Promise<CallParts>;
-

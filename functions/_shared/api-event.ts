@@ -1,5 +1,5 @@
 /** What a request is while it passes the middlewares: the API Gateway event with what they have found out about it. */
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import type { Principal } from "#core/ports/control-store.ts";
 import type { Route } from "./routes.ts";
 
@@ -10,6 +10,11 @@ export interface ApiEvent extends APIGatewayProxyEvent {
   json?: unknown;
   /** When the answer must be there, on the monotonic clock. */
   deadlineMs?: number;
+}
+
+/** The local gateway says when the caller has gone away; API Gateway cannot. */
+export interface ApiContext extends Context {
+  readonly abandoned?: AbortSignal;
 }
 
 export type ApiResult = APIGatewayProxyResult;
@@ -31,6 +36,10 @@ export interface ApiRequest {
   readonly json: unknown;
   /** Size of the body as it came. */
   readonly bodyBytes: number;
+  /** When the answer must be there, on the monotonic clock. */
+  readonly deadlineMs: number;
+  /** Aborted when nobody waits for the answer any more, where that is known. */
+  readonly abandoned: AbortSignal | undefined;
   /** A header's value; the case of its name does not matter. */
   header(name: string): string | undefined;
 }

@@ -7,7 +7,14 @@ import { QUOTAS_DEFAULT } from "#core/domain/quotas.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Principal, PrincipalStore } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
-import type { ApiAnswer, ApiEvent, ApiRequest, ApiResult, Operation } from "./api-event.ts";
+import type {
+  ApiAnswer,
+  ApiContext,
+  ApiEvent,
+  ApiRequest,
+  ApiResult,
+  Operation,
+} from "./api-event.ts";
 import { headerOf } from "./api-event.ts";
 import { authenticate } from "./authenticate.ts";
 import { withDeadline } from "./deadline.ts";
@@ -20,7 +27,7 @@ export interface ApiDeps {
   readonly logger: Logger;
 }
 
-export type ApiHandler = MiddyfiedHandler<ApiEvent, ApiResult>;
+export type ApiHandler = MiddyfiedHandler<ApiEvent, ApiResult, Error, ApiContext>;
 
 /** Whoever calls a route that needs no key. */
 const NOBODY: Principal = {
@@ -37,13 +44,14 @@ export function createApi<H extends Route["handler"]>(
 ): ApiHandler {
   const byName: Readonly<Record<string, Operation>> = operations;
   const routes: readonly Route[] = ROUTES.filter((route) => route.handler === name);
-  return middy(async (event: ApiEvent): Promise<ApiResult> => {
+  return middy(async (event: ApiEvent, context: ApiContext): Promise<ApiResult> => {
     const { route, deadlineMs } = event;
     assert(route !== undefined && deadlineMs !== undefined, "the route is found before");
     const operation = byName[route.operation];
     assert(operation !== undefined, `${name} has an operation ${route.operation}`);
     const kind = route.method === "GET" ? "read" : "write";
-    const answer = await withDeadline(clock, deadlineMs, kind, operation(requestOf(event)));
+    const request = requestOf(event, deadlineMs, context.abandoned);
+    const answer = await withDeadline(clock, deadlineMs, kind, operation(request));
     return resultOf(answer, event.requestContext.requestId);
   })
     .use(findRoute(routes, clock))
@@ -52,8 +60,14 @@ export function createApi<H extends Route["handler"]>(
     .use(answerProblems(logger));
 }
 
-function requestOf(event: ApiEvent): ApiRequest {
+function requestOf(
+  event: ApiEvent,
+  deadlineMs: number,
+  abandoned: AbortSignal | undefined,
+): ApiRequest {
   return {
+    deadlineMs,
+    abandoned,
     principal: event.principal ?? NOBODY,
     pathParameters: event.pathParameters ?? {},
     query: queryOf(event),

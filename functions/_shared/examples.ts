@@ -40,6 +40,18 @@ export const LISTED_TASK_EXAMPLE = {
   request: { ...headOfRequest, bodyBytes: body.length },
 };
 
+const FIRST_ATTEMPT = {
+  attempt: 1,
+  claimedAt: "2026-12-01T07:59:59.131Z",
+  startedAt: "2026-12-01T08:00:00.004Z",
+  lagMs: 4,
+  durationMs: 81,
+  timings: { dnsMs: 1.2, connectMs: 14.8, tlsMs: 31.4, firstByteMs: 33.1, totalMs: 80.9 },
+  statusCode: 500,
+  error: null,
+  responseBody: "no",
+};
+
 export const JOB_EXAMPLE = {
   id: "job_00t4c4y4g0038fp82y00x9pg41061050r3gg000",
   taskId: TASK_EXAMPLE.id,
@@ -51,17 +63,7 @@ export const JOB_EXAMPLE = {
   attempt: 3,
   maxAttempts: 3,
   attempts: [
-    {
-      attempt: 1,
-      claimedAt: "2026-12-01T07:59:59.131Z",
-      startedAt: "2026-12-01T08:00:00.004Z",
-      lagMs: 4,
-      durationMs: 81,
-      timings: { dnsMs: 1.2, connectMs: 14.8, tlsMs: 31.4, firstByteMs: 33.1, totalMs: 80.9 },
-      statusCode: 500,
-      error: null,
-      responseBody: "no",
-    },
+    FIRST_ATTEMPT,
     {
       attempt: 2,
       claimedAt: "2026-12-01T08:00:09.122Z",
@@ -120,4 +122,25 @@ export const CANCELLED_JOB_EXAMPLE = {
   status: "cancelled",
   finishedAt: "2026-12-01T08:00:01.000Z",
   reason: "cancelled by caller",
+};
+
+const { statusCode, error, durationMs, timings, responseBody } = FIRST_ATTEMPT;
+
+export const TEST_JOB_EXAMPLE = {
+  ...MANUAL_JOB_EXAMPLE,
+  trigger: "test",
+  maxAttempts: 1,
+};
+
+export const TEST_EXAMPLE = {
+  ...{ status: "dead", reason: "attempts used up", statusCode, error, durationMs, timings },
+  responseBody,
+  job: {
+    ...TEST_JOB_EXAMPLE,
+    status: "dead",
+    attempt: 1,
+    attempts: [FIRST_ATTEMPT],
+    finishedAt: "2026-12-01T08:00:00.085Z",
+    reason: "attempts used up",
+  },
 };

@@ -63,6 +63,20 @@ const jobFields = {
   missed: missed.nullable(),
 };
 
+/** What came of a test call, beside its job. */
+const outcomeFields = {
+  status: z.enum(["succeeded", "dead", "cancelled"]),
+  reason: jobFields.reason,
+  statusCode: attempt.shape.statusCode,
+  error: attempt.shape.error,
+  durationMs: z.number().nullable().describe("null when nothing was sent."),
+  timings: attempt.shape.timings,
+  responseBody: z
+    .string()
+    .nullable()
+    .describe("The first 1,024 bytes of the answer; null where the task does not keep answers."),
+};
+
 /** History keeps a long body as its size and hash. */
 const jobRequest = answeredRequest.extend({
   bodyBytes: z.int().min(0).optional(),
@@ -80,6 +94,7 @@ export const jobAnswer = z.strictObject({
     .nullable()
     .describe("What is sent; null once the task's request of that time is gone."),
 });
+export const testAnswer = z.strictObject({ ...outcomeFields, job: jobAnswer });
 export const listedJob = z.strictObject({ ...jobFields, request: listedRequest.nullable() });
 export const jobPage = pageOf(listedJob).extend({
   historyAvailable: z

@@ -19,8 +19,8 @@ export function findRoute(routes: readonly Route[], clock: Clock): ApiMiddleware
   const byKey = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
   return {
     before: ({ event }) => {
-      event.deadlineMs = clock.monotonicMs() + REQUEST_DEADLINE_MS;
       const route = byKey.get(`${event.httpMethod} ${event.resource}`);
+      event.deadlineMs = clock.monotonicMs() + (route?.deadlineMs ?? REQUEST_DEADLINE_MS);
       if (route === undefined) throw new HttpProblem(404, "there is no such route");
       event.route = route;
     },

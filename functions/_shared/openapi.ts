@@ -11,6 +11,7 @@ import {
   jobPage,
   listedJob,
   retriedAnswer,
+  testAnswer,
 } from "./job-answers.ts";
 import { JOB_CONTRACTS } from "./job-contracts.ts";
 import { retryDeadLettersSchema } from "./job-schema.ts";
@@ -62,6 +63,7 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   DeadLetter: deadLetter,
   DeadLetterPage: deadLetterPage,
   RetriedDeadLetters: retriedAnswer,
+  TestOutcome: testAnswer,
   Problem: problemSchema,
 };
 

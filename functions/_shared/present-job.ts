@@ -57,14 +57,16 @@ function presentAttempt({ claimedAtMs, startedAtMs, ...record }: AttemptRecord):
     startedAt: isoInstant(startedAtMs),
     lagMs: record.lagMs,
     durationMs: record.durationMs,
-    timings: record.timings === undefined ? null : presentTimings(record.timings),
+    timings: presentTimings(record.timings),
     statusCode: record.statusCode,
     error: record.error,
     responseBody: record.responseBody,
   };
 }
 
-function presentTimings([dnsMs, connectMs, tlsMs, firstByteMs, totalMs]: AttemptTimings): unknown {
+export function presentTimings(timings: AttemptTimings | undefined): unknown {
+  if (timings === undefined) return null;
+  const [dnsMs, connectMs, tlsMs, firstByteMs, totalMs] = timings;
   return { dnsMs, connectMs, tlsMs, firstByteMs, totalMs };
 }
 

@@ -10,6 +10,8 @@ export interface Route {
   readonly handler: "tasks-api" | "jobs-api";
   /** What the caller's key must allow; null needs no key. */
   readonly scope: "read" | "write" | "admin" | null;
+  /** When its answer is there at the latest; 10 s where none is given. API Gateway gives up after 29 s. */
+  readonly deadlineMs?: number;
 }
 
 export const ROUTES = [
@@ -103,6 +105,14 @@ export const ROUTES = [
     operation: "runTask",
     handler: "tasks-api",
     scope: "write",
+  },
+  {
+    method: "POST",
+    path: "/v1/tasks/{taskId}/test",
+    operation: "testTask",
+    handler: "tasks-api",
+    scope: "write",
+    deadlineMs: 28_000,
   },
   {
     method: "GET",

@@ -1,9 +1,15 @@
 /** The contracts of the tasks API. */
 import { z } from "zod";
 import type { AnswerContract, Contract } from "./contract.ts";
-import { LISTED_TASK_EXAMPLE, MANUAL_JOB_EXAMPLE, TASK_EXAMPLE } from "./examples.ts";
+import {
+  LISTED_TASK_EXAMPLE,
+  MANUAL_JOB_EXAMPLE,
+  TASK_EXAMPLE,
+  TEST_EXAMPLE,
+  TEST_JOB_EXAMPLE,
+} from "./examples.ts";
 import { nothingSchema } from "./field-types.ts";
-import { jobAnswer } from "./job-answers.ts";
+import { jobAnswer, testAnswer } from "./job-answers.ts";
 import type { OperationOf } from "./routes.ts";
 import {
   bulkAnswer,
@@ -282,6 +288,29 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
       },
     },
     problems: [409],
+  },
+  testTask: {
+    tag: "tasks",
+    summary: "Run a task now and wait for what comes of it",
+    description:
+      "The call is that of a scheduled run in everything: executors send it, with the task's request. It is made once, the schedule does not move, and it works while the task is paused or completed too. A tenant may have 10 a minute.",
+    query: null,
+    body: NOTHING,
+    answers: {
+      200: {
+        description: "It has ended, well or not.",
+        schema: testAnswer,
+        headers: ["location"],
+        example: TEST_EXAMPLE,
+      },
+      202: {
+        description: "It has not ended within 25 s: the job, to be read until it has.",
+        schema: jobAnswer,
+        headers: ["location"],
+        example: TEST_JOB_EXAMPLE,
+      },
+    },
+    problems: [],
   },
   listUpcoming: {
     tag: "schedules",

@@ -38,6 +38,7 @@ import { createManyOperation, createOperation, putOperation } from "./create-ope
 import { editTaskOperation } from "./edit-operation.ts";
 import { etagOf, nameTaken, presentTask, presentTaskInList } from "./present-task.ts";
 import { serveDocs, serveOpenApi } from "./serve-docs.ts";
+import { testOperation } from "./test-operation.ts";
 
 export type TasksApiDeps = TaskServiceDeps & HealthDeps;
 
@@ -57,6 +58,7 @@ export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-a
     pauseTask: (request) => changeState(deps, request, pauseTask, "paused"),
     resumeTask: (request) => changeState(deps, request, resumeTask, "resumed"),
     runTask: (request) => run(deps, request),
+    testTask: (request) => testOperation(deps, request),
     listUpcoming: (request) => upcoming(deps, request),
     previewSchedule: (request) => preview(deps, request),
   };

@@ -44,7 +44,8 @@ function lists(open: OpenStore): void {
       const { task: other } = await addTask(store);
       const nowMs = await dbNow(store);
       const jobs = [7, 3, 3, 3, 9, 5, 3].map((ago, n) => dead(task, nowMs, n, ago * 1_000));
-      for (const job of [...jobs, dead(other, nowMs, 0, 0)]) await store.putJob(job);
+      const tested: Job = { ...dead(task, nowMs, 8, 4_000), trigger: "test" };
+      for (const job of [...jobs, dead(other, nowMs, 0, 0), tested]) await store.putJob(job);
       const expected = [...jobs]
         .sort((a, b) => (b.finishedAtMs ?? 0) - (a.finishedAtMs ?? 0) || (a.id < b.id ? 1 : -1))
         .map((job) => ({ diedAtMs: job.finishedAtMs, job }));

@@ -42,6 +42,7 @@ const TABLES = [
   "dead_letters",
   "idempotency_keys",
   "tenant_locks",
+  "test_calls",
   "data_keys",
   "task_secrets",
   "signing_secrets",

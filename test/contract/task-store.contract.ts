@@ -25,6 +25,7 @@ import { idempotencyContract } from "./idempotency.contract.ts";
 import { materializeContract } from "./materialize.contract.ts";
 import { taskEditContract } from "./task-edit.contract.ts";
 import { taskEffectsContract } from "./task-effects.contract.ts";
+import { testCallsContract } from "./test-calls.contract.ts";
 
 /** Registers the whole suite of the TaskStore port for the adapter called `name`. */
 export function taskStoreContract(name: string, open: OpenStore): void {
@@ -37,6 +38,7 @@ export function taskStoreContract(name: string, open: OpenStore): void {
     taskEffectsContract(open);
     materializeContract(open);
     createManyContract(open);
+    testCallsContract(open);
     idempotencyContract(open);
     housekeepingContract(open);
   });

@@ -4,8 +4,8 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import { makeWorkerId } from "#core/domain/ids.ts";
-import { makeScheduledJob } from "#core/domain/make-job.ts";
-import type { DueTask } from "#core/domain/task.ts";
+import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
+import type { DueTask, Task } from "#core/domain/task.ts";
 import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
@@ -221,6 +221,20 @@ describe("statements on the wire", () => {
     await shard.jobs.cancel(task.tenantId, first.id, RETENTION);
     const marked = ["BEGIN", "SELECT", "SELECT", "UPDATE", "INSERT", "COMMIT"];
     assert.deepEqual(verbs(proxy.take()), marked);
+  });
+
+  test("a test call takes eight, a refused one four", async () => {
+    const built = buildTask(Date.now());
+    const { tenantId, id } = built.task;
+    await shard.tasks.create(built);
+    proxy.take();
+    const make = (task: Task, nowMs: number) => makeManualJob(task, "test", nowMs, 1, null);
+    const limit = { callsMax: 1, windowMs: 60_000 };
+    await shard.tasks.runTest(tenantId, id, make, limit);
+    const made = ["BEGIN", "INSERT", "SELECT", "SELECT", "SELECT", "INSERT", "UPDATE", "COMMIT"];
+    assert.deepEqual(verbs(proxy.take()), made);
+    await shard.tasks.runTest(tenantId, id, make, limit);
+    assert.deepEqual(verbs(proxy.take()), ["BEGIN", "INSERT", "SELECT", "COMMIT"]);
   });
 
   test("a poll takes one, a renewal one", async () => {

@@ -37,6 +37,7 @@ import * as selectTask from "#adapters/mysql/statements/select-task.ts";
 import { selectVersionsSql } from "#adapters/mysql/statements/select-versions.ts";
 import * as taskQuota from "#adapters/mysql/statements/task-quota.ts";
 import * as tenants from "#adapters/mysql/statements/tenants.ts";
+import * as testCalls from "#adapters/mysql/statements/test-calls.ts";
 import { updateTaskSql } from "#adapters/mysql/statements/update-task.ts";
 import * as workers from "#adapters/mysql/statements/workers.ts";
 import {
@@ -269,6 +270,9 @@ function singles(): Sample[] {
     ...secretSingles(id),
     countOpenTasksSql: taskQuota.countOpenTasksSql(TENANT, 10_001),
     lockTenantSql: taskQuota.lockTenantSql(TENANT),
+    lockTestCallsSql: testCalls.lockTestCallsSql(TENANT),
+    selectTestCallsSql: testCalls.selectTestCallsSql(TENANT),
+    noteTestCallsSql: testCalls.noteTestCallsSql(TENANT, [NOW_MS]),
     selectTaskExistsSql: selectTask.selectTaskExistsSql(TENANT, id),
     lockWorkerSql: lockWorkerSql(WORKER),
     pollSql: pollSql(poll),

@@ -4,7 +4,7 @@ import { JOINED_JOB_COLUMNS } from "../job-rows.ts";
 import { instant, integer, jobId, taskId, text } from "../literals.ts";
 
 /**
- * Dead jobs of a tenant, the last that died first. Letters of jobs that are not dead (any more) are passed over.
+ * Dead jobs of a tenant, the last that died first. Letters of jobs that are not dead (any more), and of test calls, are passed over.
  *
  * Index: by_time (tenant_id, died_at, job_id) backwards, or by_task (tenant_id, task_id, died_at, job_id), then the primary key
  *   of jobs; stops at the limit.
@@ -28,5 +28,5 @@ export function listDeadLettersSql(
     );
   }
   const index = filter.taskId === null ? "by_time" : "by_task";
-  return `SELECT d.died_at, ${JOINED_JOB_COLUMNS} FROM dead_letters AS d FORCE INDEX (${index}) STRAIGHT_JOIN jobs FORCE INDEX (PRIMARY) ON jobs.part = d.part AND jobs.id = d.job_id WHERE ${conditions.join(" AND ")} AND jobs.tenant_id = ${text(tenantId)} AND jobs.status = 'dead' ORDER BY d.died_at DESC, d.job_id DESC LIMIT ${integer(limit)}`;
+  return `SELECT d.died_at, ${JOINED_JOB_COLUMNS} FROM dead_letters AS d FORCE INDEX (${index}) STRAIGHT_JOIN jobs FORCE INDEX (PRIMARY) ON jobs.part = d.part AND jobs.id = d.job_id WHERE ${conditions.join(" AND ")} AND jobs.tenant_id = ${text(tenantId)} AND jobs.status = 'dead' AND jobs.\`trigger\` <> 'test' ORDER BY d.died_at DESC, d.job_id DESC LIMIT ${integer(limit)}`;
 }
