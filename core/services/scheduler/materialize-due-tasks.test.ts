@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
 import { makeTaskId, readJobId } from "#core/domain/ids.ts";
-import { MATERIALIZE_CATCH_UP_JOBS_MAX, MATERIALIZE_JOBS_MAX } from "#core/domain/limits.ts";
+import {
+  MATERIALIZE_CATCH_UP_JOBS_MAX,
+  MATERIALIZE_JOBS_MAX,
+  REASON_LENGTH_MAX,
+} from "#core/domain/limits.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import type { DueTask } from "#core/domain/task.ts";
 import { planTick } from "./materialize-due-tasks.ts";
@@ -49,6 +53,18 @@ test("one bad schedule among a hundred: it is marked and its run has a row that 
       .filter(({ error }) => error === null)
       .every((a) => a.nextRunAtMs === NOW_MS + 60_000),
   );
+});
+
+test("why a schedule cannot go on fits its columns, however long the schedule is", () => {
+  const lunar = { type: "lunar", phase: "f".repeat(2_000) } as unknown as Schedule;
+  const plan = planTick(
+    { nowMs: NOW_MS, missed: [], due: [dueTask({ schedule: lunar })] },
+    RETENTION,
+  );
+  const [skipped] = plan.jobs;
+  assert.match(skipped?.reason ?? "", /^schedule cannot go on: unknown type of schedule/);
+  assert.ok((skipped?.reason ?? "").length <= REASON_LENGTH_MAX);
+  assert.ok((plan.advances[0]?.error ?? "").length <= REASON_LENGTH_MAX);
 });
 
 test("a storm of missed runs takes its share and leaves the rest to what is due now", () => {

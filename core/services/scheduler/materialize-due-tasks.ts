@@ -122,7 +122,8 @@ class TickPlan {
     if (task.nextRunAtMs !== null) {
       this.jobs.push(
         makeSkippedJob(task, task.nextRunAtMs, {
-          reason: `schedule cannot go on: ${reason}`,
+          // What is too long for its column would fail the tick, and every tick after it.
+          reason: `schedule cannot go on: ${reason}`.slice(0, REASON_LENGTH_MAX),
           run: RUN_OF_OCCURRENCE,
           covers: null,
           nowMs: this.#nowMs,
