@@ -60,7 +60,7 @@ export function listStages(root: string): readonly Stage[] {
         concurrency: 1,
         needsDatabases: true,
         fileDeadlineMs: 5 * MINUTE_MS,
-        deadlineMs: 7 * MINUTE_MS,
+        deadlineMs: (name === "e2e" ? 11 : 7) * MINUTE_MS,
       }),
     ),
   ];
