@@ -8,6 +8,7 @@ import { schedulerEnv } from "#workers/scheduler/env.ts";
 import type { Databases } from "./databases.ts";
 import { gatewayEnv } from "./gateway-env.ts";
 import type { ChildSpec } from "./keep-child.ts";
+import { localKeyFile } from "./secrets-key.ts";
 import type { Settings } from "./settings.ts";
 
 // The processes that a start brings up, and what each is told. Workers refuse what they do not know, so they get their own
@@ -40,6 +41,7 @@ export function planStack(
     MYSQL_URL: mysqlUrl,
     CASSANDRA_CONTACT_POINTS: contactPoints,
     EGRESS_ALLOW: env.EGRESS_ALLOW || "127.0.0.0/8:*",
+    SECRETS_KEY_FILE: localKeyFile(settings.localDir, env),
   };
   const own = (declaration: EnvDeclaration) => {
     const values = pick(given, Object.keys(declaration));

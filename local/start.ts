@@ -2,6 +2,7 @@ import { migrate } from "#migrations/migrate.ts";
 import { KEYSPACE, migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { holdDirectory } from "./hold-directory.ts";
 import { readRun } from "./run-file.ts";
+import { localKeyFile, prepareKeyFile } from "./secrets-key.ts";
 import { seedDemoTenant } from "./seed.ts";
 import { readFlags, readSettings, type Settings } from "./settings.ts";
 import { SetupError } from "./setup-error.ts";
@@ -42,6 +43,7 @@ async function startHere(settings: Settings, quiet: boolean): Promise<void> {
         migrate({ mysqlUrl, onProgress }),
         migrateCassandra({ contactPoints, keyspace, onProgress }),
       ]);
+      await prepareKeyFile(localKeyFile(settings.localDir, process.env), mysqlUrl);
       await seedDemoTenant(mysqlUrl);
     },
   });

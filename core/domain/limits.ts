@@ -106,6 +106,12 @@ export const MATERIALIZE_PER_TASK_MAX = 60;
 /** A run is missed, and its task's catch-up policy applies, when its time is this long past. */
 export const MISSED_AFTER_MS = 60_000;
 export const SKIPPED_ROWS_MAX = 100;
+/** When more is due ahead than ticks can make in time, the horizon grows up to here … */
+export const HORIZON_MS_MAX = 300_000;
+/** … which is looked for by tasks of one priority: so many within less time than ticks take to make them. */
+export const DENSE_TASKS = 5_000;
+/** Jobs that ticks make in a second, until it is measured. */
+export const TICKS_RATE_PER_SECOND = 1_000;
 /** Occurrences that one tick steps over altogether; a longer outage takes several ticks. */
 export const MATERIALIZE_STEPS_MAX = 5_000;
 /** A job made is frozen this long before its time: an edit no longer removes it. */
@@ -217,6 +223,7 @@ assert(
   MATERIALIZE_CATCH_UP_JOBS_MAX < MATERIALIZE_JOBS_MAX,
   "catch-up leaves room for what is due now",
 );
+assert(HORIZON_MS < HORIZON_MS_MAX, "the horizon grows");
 assert(FROZEN_MS >= HORIZON_MS, "what the usual horizon makes is not unmade by every edit");
 assert(
   DRAIN_CALLS_MS < DRAIN_TOTAL_MS && DRAIN_TOTAL_MS < 120_000,

@@ -71,6 +71,8 @@ export function asksToStop(values: readonly string[]): boolean {
 /** 2xx is a success whatever else the answer says; `final` is what no further call follows, with the reason the job gets. */
 export function judge(end: CallEnd, { retryOn }: Pick<RetryPolicy, "retryOn">): Verdict {
   if (end.kind === "failed") {
+    // Not the endpoint's doing, nor the tenant's.
+    if (end.error === "secrets-unavailable") return { kind: "failure", retryAfterMs: null };
     const kind = end.error === "timeout" ? "timeout" : "network";
     const said = kind === end.error ? kind : `${kind} (${end.error})`;
     return retryOn === undefined || retryOn.includes(kind)

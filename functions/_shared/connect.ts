@@ -10,9 +10,11 @@ import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { Shards } from "#core/ports/shards.ts";
+import { openAccount } from "./open-account.ts";
 
 export interface ApiEnv {
   readonly MYSQL_URL: string;
+  readonly MYSQL_SECRET_ARN: string;
   readonly DATABASE_PREFIX: string;
   readonly LOG_LEVEL: Parameters<typeof openLogger>[0]["level"];
   readonly ARCHIVE_SUCCEEDED_AFTER_SECONDS: number;
@@ -29,9 +31,10 @@ export interface Connected {
 }
 
 /** Opens pools, which connect when they are first used: a database that is away fails requests, not the start. */
-export function connect(service: string, env: ApiEnv): Connected {
+export async function connect(service: string, env: ApiEnv): Promise<Connected> {
   const logger = openLogger({ service, level: env.LOG_LEVEL });
-  const mysql = { mysqlUrl: env.MYSQL_URL, databasePrefix: env.DATABASE_PREFIX, logger };
+  const account = await openAccount(env, logger);
+  const mysql = { mysqlUrl: env.MYSQL_URL, account, databasePrefix: env.DATABASE_PREFIX, logger };
   return {
     control: openControlStore(mysql),
     shards: openShards(mysql),

@@ -12,6 +12,7 @@ import { ARCHIVE_LEFT_MS } from "#core/domain/limits.ts";
 import { runArchiver } from "#core/services/archiver/run-archiver.ts";
 import { connectHistory } from "../_shared/connect-history.ts";
 import { endOf, type Invocation, onEachShard } from "../_shared/on-each-shard.ts";
+import { openAccount } from "../_shared/open-account.ts";
 import { processEnv } from "../_shared/process-env.ts";
 import { archiverEnv } from "./env.ts";
 
@@ -22,6 +23,7 @@ const env = readEnv(archiverEnv, processEnv(), { ownPrefix: "CASSANDRA_" });
 const logger = openLogger({ service: "archiver", level: env.LOG_LEVEL });
 const shards = openShards({
   mysqlUrl: env.MYSQL_URL,
+  account: await openAccount(env, logger),
   databasePrefix: env.DATABASE_PREFIX,
   logger,
 });

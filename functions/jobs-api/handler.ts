@@ -12,7 +12,7 @@ const HISTORY_ANSWER_MS = 1_400;
 
 const env = readEnv(jobsApiEnv, processEnv(), { ownPrefix: "ARCHIVE_" });
 const connected = {
-  ...connect("jobs-api", env),
+  ...(await connect("jobs-api", env)),
   history: connectHistory(env, HISTORY_ANSWER_MS),
 };
 

@@ -9,6 +9,7 @@ import { readEnv } from "#adapters/system/read-env.ts";
 import { RECONCILE_RUN_MS } from "#core/domain/limits.ts";
 import { runPasses } from "#core/services/reconciler/run-passes.ts";
 import { endOf, type Invocation, onEachShard } from "../_shared/on-each-shard.ts";
+import { openAccount } from "../_shared/open-account.ts";
 import { processEnv } from "../_shared/process-env.ts";
 import { reconcilerEnv } from "./env.ts";
 
@@ -20,6 +21,7 @@ const clock = systemClock;
 const logger = openLogger({ service: "reconciler", level: env.LOG_LEVEL });
 const shards = openShards({
   mysqlUrl: env.MYSQL_URL,
+  account: await openAccount(env, logger),
   databasePrefix: env.DATABASE_PREFIX,
   logger,
 });

@@ -2,13 +2,13 @@
 import { readEnv } from "#adapters/system/read-env.ts";
 import { connect } from "../_shared/connect.ts";
 import { createApi } from "../_shared/create-api.ts";
+import { openSealer } from "../_shared/open-sealer.ts";
 import { processEnv } from "../_shared/process-env.ts";
 import { tasksApiEnv } from "./env.ts";
 import { tasksOperations } from "./operations.ts";
 
-const connected = connect(
-  "tasks-api",
-  readEnv(tasksApiEnv, processEnv(), { ownPrefix: "ARCHIVE_" }),
-);
+const env = readEnv(tasksApiEnv, processEnv(), { ownPrefix: "ARCHIVE_" });
+const stores = await connect("tasks-api", env);
+const connected = { ...stores, sealer: await openSealer(env, stores) };
 
 export const handler = createApi("tasks-api", tasksOperations(connected), connected);

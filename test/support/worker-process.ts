@@ -3,8 +3,11 @@
  * never outlive whoever started them.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { resolve } from "node:path";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { makeKeyFile } from "#adapters/crypto/key-file.ts";
 
 export interface ProcessEnd {
   readonly code: number | null;
@@ -34,6 +37,18 @@ process.once("exit", () => {
   for (const child of living) child.kill("SIGKILL");
 });
 
+let keyFile: string | null = null;
+
+/** The master key of all processes that one test file starts: what one has sealed the other opens. */
+export function testKeyFile(): string {
+  if (keyFile !== null) return keyFile;
+  const folder = mkdtempSync(join(tmpdir(), "secrets-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  keyFile = join(folder, "master.key");
+  makeKeyFile(keyFile);
+  return keyFile;
+}
+
 /** Starts `script` (a path in the repository) under this Node with `env` and nothing of ours besides PATH and the like. */
 export function startProcess(
   script: string,
@@ -46,7 +61,7 @@ export function startProcess(
   const child = spawn(process.execPath, [resolve(REPOSITORY, script), ...args], {
     cwd: REPOSITORY,
     // A zone of its own, so that a mistake with zones cannot hide.
-    env: { TZ: "America/St_Johns", ...passedOn, ...env },
+    env: { TZ: "America/St_Johns", SECRETS_KEY_FILE: testKeyFile(), ...passedOn, ...env },
     // The pipe to its standard input tells it, if it listens, that we are gone.
     stdio: ["pipe", "pipe", "pipe"],
   });

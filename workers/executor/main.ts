@@ -1,7 +1,11 @@
+import { openSigner } from "#adapters/crypto/webhook-signer.ts";
 import { openCaller } from "#adapters/http/caller.ts";
 import { createEgressPolicy } from "#adapters/http/egress-policy.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
+import { systemDigest } from "#adapters/system/digest.ts";
 import { Executor } from "#core/services/executor/executor.ts";
+import { openAccount } from "../_shared/open-account.ts";
+import { openVaultOf } from "../_shared/open-vault.ts";
 import { retentionOf, runWorker } from "../_shared/run-worker.ts";
 import { shardNamed } from "../_shared/shard-named.ts";
 import { executorEnv } from "./env.ts";
@@ -15,13 +19,19 @@ await runWorker("executor", executorEnv, async ({ env, clock, random, metrics, l
   });
   const shards = openShards({
     mysqlUrl: env.MYSQL_URL,
+    account: await openAccount(env, logger),
     databasePrefix: env.DATABASE_PREFIX,
     logger,
   });
+  const shard = shardNamed(shards, env.SHARD);
+  const vault = await openVaultOf(env, { shard, clock, logger });
   const caller = openCaller({ clock, logger, policy });
   const executor = new Executor({
-    shard: shardNamed(shards, env.SHARD),
+    shard,
     caller,
+    vault,
+    signer: openSigner(),
+    digest: systemDigest,
     clock,
     random,
     metrics,

@@ -12,6 +12,7 @@ await runWorker(
   schedulerEnv,
   async ({ env, clock, random, metrics, logger, stop }) => {
     const shards = openShards({
+      account: await openAccount(env, logger),
       mysqlUrl: env.MYSQL_URL,
       databasePrefix: env.DATABASE_PREFIX,
       logger,

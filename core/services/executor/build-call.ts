@@ -7,14 +7,19 @@ import type { ClaimedJob } from "#core/ports/job-store.ts";
 
 const USER_AGENT = "at-and-cron/1";
 
-export function buildCall(job: ClaimedJob, versionRequest: HttpRequest): Call {
+/** `secretHeaders` are sent as given: a request has no header of the same name. */
+export function buildCall(
+  job: ClaimedJob,
+  versionRequest: HttpRequest,
+  secretHeaders: Readonly<Record<string, string>>,
+): Call {
   const request = requestOfJob(job, versionRequest);
   return {
     tenantId: job.tenantId,
     method: request.method,
     url: request.url,
     headers: {
-      ...withUserAgent(request.headers),
+      ...withUserAgent({ ...request.headers, ...secretHeaders }),
       "idempotency-key": job.id,
       "x-scheduled-at": new Date(job.scheduledAtMs).toISOString(),
       "x-attempt": String(job.attempt),

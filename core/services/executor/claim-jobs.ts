@@ -16,13 +16,13 @@ import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, JobStore, Poll, UnknownClaim } from "#core/ports/job-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
+import type { CallParts } from "./call-parts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { heldKey } from "./fire-jobs.ts";
 import type { HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
 import { QueueFloors } from "./queue-floors.ts";
-import type { VersionCache } from "./version-cache.ts";
 
 interface ClaimingDeps {
   readonly jobs: JobStore;
@@ -33,7 +33,7 @@ interface ClaimingDeps {
   readonly lease: Lease;
   readonly held: HeldJobs;
   readonly outbox: Outbox;
-  readonly versions: VersionCache;
+  readonly parts: CallParts;
 }
 
 export interface Polled {
@@ -152,10 +152,10 @@ export class Claiming {
     jobs: readonly ClaimedJob[],
   ): Promise<void> {
     if (jobs.length === 0) return;
-    const { versions, held, outbox, logger } = this.#deps;
-    let found: Awaited<ReturnType<VersionCache["versionsOf"]>>;
+    const { parts, held, outbox, logger } = this.#deps;
+    let found: Awaited<ReturnType<CallParts["versionsOf"]>>;
     try {
-      found = await versions.versionsOf(jobs);
+      found = await parts.versionsOf(jobs);
     } catch (error) {
       outbox.addGivenBack(jobs.map((job) => heldKey({ job, workerId })));
       throw error;

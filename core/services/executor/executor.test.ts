@@ -13,6 +13,7 @@ import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
 import { ManualClock, settle } from "#test/support/manual-clock.ts";
+import { secretParts } from "#test/support/secret-parts.ts";
 import { runExecutor } from "#workers/executor/run-executor.ts";
 import { Executor } from "./executor.ts";
 
@@ -59,6 +60,7 @@ function openWorld(options: { slots?: number; endpoint?: Endpoint } = {}) {
   const executor = new Executor({
     shard,
     caller,
+    ...secretParts(shards),
     clock,
     random,
     metrics,
@@ -68,7 +70,18 @@ function openWorld(options: { slots?: number; endpoint?: Endpoint } = {}) {
   });
   const stop = new AbortController();
   const ended = runExecutor(executor, { clock, random, logger }, stop.signal);
-  return { clock, faults, tables: shards.tables, shard, sent, counters, executor, stop, ended };
+  return {
+    clock,
+    faults,
+    shards,
+    tables: shards.tables,
+    shard,
+    sent,
+    counters,
+    executor,
+    stop,
+    ended,
+  };
 }
 
 function scriptedCaller(clock: ManualClock, sent: Sent[], endpoint: Endpoint): Caller {
@@ -173,7 +186,7 @@ async function endWorld(world: ReturnType<typeof openWorld>): Promise<boolean> {
   return world.ended;
 }
 
-test("a job is claimed ahead and sent at its second, once, with the three headers; its success is recorded", async () => {
+test("a job is claimed ahead and sent at its second, once, signed, with our headers; its success is recorded", async () => {
   const timings = { dnsMs: 0.04, connectMs: 12.349, tlsMs: null, firstByteMs: 60, totalMs: 80.97 };
   const world = openWorld({ endpoint: () => ({ status: 200, more: { timings } }) });
   const { clock, tables, sent } = world;
@@ -187,7 +200,11 @@ test("a job is claimed ahead and sent at its second, once, with the three header
   await clock.advance(300);
   assert.equal(sent.length, 1);
   assert.equal(sent[0]?.atMs, dueMs);
-  assert.deepEqual(sent[0]?.headers, {
+  const { "webhook-signature": signature, ...headers } = sent[0]?.headers ?? {};
+  assert.match(signature ?? "", /^v1,[A-Za-z0-9+/]{43}=$/);
+  assert.deepEqual(headers, {
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(dueMs / 1_000)),
     "user-agent": "at-and-cron/1",
     "X-Kind": "a",
     "idempotency-key": id,
@@ -563,6 +580,7 @@ test("two executors on one shard share 1,000 jobs: each is sent once", async () 
   const other = new Executor({
     shard,
     caller,
+    ...secretParts(world.shards),
     clock,
     random,
     metrics,

@@ -18,10 +18,15 @@ import {
 } from "#core/domain/limits.ts";
 import type { Caller } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
+import type { Digest } from "#core/ports/digest.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { Random } from "#core/ports/random.ts";
+import type { Opener, Sealer } from "#core/ports/secrets.ts";
 import type { Shard } from "#core/ports/shards.ts";
+import type { Signer } from "#core/ports/signer.ts";
+import { AccessTokens } from "./access-tokens.ts";
+import { CallParts } from "./call-parts.ts";
 import { CallRate } from "./call-rate.ts";
 import { Claiming, type Polled } from "./claim-jobs.ts";
 import { DatabaseClock } from "./database-clock.ts";
@@ -29,11 +34,16 @@ import { Firing, heldKey } from "./fire-jobs.ts";
 import { HeldJobs } from "./held-jobs.ts";
 import { Lease } from "./lease.ts";
 import { Outbox } from "./outbox.ts";
-import { VersionCache } from "./version-cache.ts";
+import { CallSender } from "./send-call.ts";
+import { SigningKeys } from "./signing-keys.ts";
 
 export interface ExecutorDeps {
   readonly shard: Shard;
   readonly caller: Caller;
+  /** Opens the tasks' secrets, makes and opens what calls are signed with. */
+  readonly vault: Sealer & Opener;
+  readonly signer: Signer;
+  readonly digest: Digest;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
@@ -58,7 +68,7 @@ export class Executor {
   onRoom: () => void = () => {};
 
   constructor(deps: ExecutorDeps) {
-    const { clock, random, metrics, logger, caller, retention, slots } = deps;
+    const { clock, random, metrics, logger, retention, slots } = deps;
     const { tasks, jobs, workers } = deps.shard;
     const database = new DatabaseClock(clock);
     this.#clock = clock;
@@ -68,13 +78,9 @@ export class Executor {
     this.#outbox = new Outbox({ jobs, metrics, logger, retention });
     const shared = { clock, random, metrics, logger, database, lease: this.#lease };
     const stores = { held: this.#held, outbox: this.#outbox };
-    this.#firing = new Firing({ ...shared, ...stores, caller, slots });
-    this.#claiming = new Claiming({
-      ...shared,
-      ...stores,
-      jobs,
-      versions: new VersionCache(tasks),
-    });
+    const parts = new CallParts({ tasks, clock });
+    this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts), slots });
+    this.#claiming = new Claiming({ ...shared, ...stores, jobs, parts });
     this.#firing.onEnded = () => this.#callEnded();
   }
 
@@ -174,4 +180,18 @@ export class Executor {
     const wanted = Math.ceil(HELD_RATE_SECONDS * this.#rate.perSecond());
     return Math.min(HELD_JOBS_MAX, Math.max(HELD_JOBS_MIN, wanted));
   }
+}
+
+function openSender(deps: ExecutorDeps, parts: CallParts): CallSender {
+  const { caller, clock, digest, logger, random, shard, signer, vault } = deps;
+  return new CallSender({
+    caller,
+    clock,
+    logger,
+    parts,
+    signer,
+    opener: vault,
+    keys: new SigningKeys({ parts, store: shard.secrets, vault, random }),
+    tokens: new AccessTokens({ caller, clock, digest }),
+  });
 }

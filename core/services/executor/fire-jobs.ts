@@ -13,22 +13,22 @@ import {
 } from "#core/domain/limits.ts";
 import { oneLaneDown, priorityOfQueue } from "#core/domain/queue.ts";
 import { judge, retryDelayMs } from "#core/domain/retry-policy.ts";
-import type { Caller, CallOutcome, CallTimings } from "#core/ports/caller.ts";
+import type { CallOutcome, CallTimings } from "#core/ports/caller.ts";
 import type { HeldKey, JobResult } from "#core/ports/job-store.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { Random } from "#core/ports/random.ts";
-import { buildCall } from "./build-call.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { HeldJob, HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
+import type { CallSender } from "./send-call.ts";
 
 interface FiringDeps {
   readonly held: HeldJobs;
   readonly lease: Lease;
   readonly outbox: Outbox;
   readonly database: DatabaseClock;
-  readonly caller: Caller;
+  readonly sender: CallSender;
   readonly random: Random;
   readonly metrics: Metrics;
   /** Calls under way at once. */
@@ -83,14 +83,14 @@ export class Firing {
   }
 
   async #send(held: HeldJob): Promise<void> {
-    const { database, caller, metrics } = this.#deps;
+    const { database, sender, metrics } = this.#deps;
     const { job } = held;
     const startedAtMs = Math.floor(database.nowMs());
     const lagMs = startedAtMs - job.runAtMs;
     if (job.attempt === 1 && job.trigger === "schedule")
       metrics.observeLagMs(priorityOfQueue(job.queue), startedAtMs - job.scheduledAtMs);
     metrics.count("sent", 1);
-    const outcome = await caller.call(buildCall(job, held.version.request), this.#abort.signal);
+    const outcome = await sender.send(job, held.version, this.#abort.signal);
     this.#ended++;
     this.#deps.held.remove(held);
     this.#deps.outbox.addResult(this.#resultOf(held, outcome, startedAtMs, lagMs));

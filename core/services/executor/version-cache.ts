@@ -2,50 +2,31 @@
 import type { TaskId } from "#core/domain/ids.ts";
 import { VERSION_CACHE_BYTES_MAX } from "#core/domain/limits.ts";
 import type { TaskVersion } from "#core/domain/task.ts";
-import type { ClaimedJob } from "#core/ports/job-store.ts";
-import type { TaskStore } from "#core/ports/task-store.ts";
 
 const OVERHEAD_BYTES = 500;
 
 export class VersionCache {
-  readonly #tasks: TaskStore;
   readonly #bytesMax: number;
   readonly #entries = new Map<string, { version: TaskVersion; bytes: number }>();
   #bytes = 0;
 
-  constructor(tasks: TaskStore, bytesMax: number = VERSION_CACHE_BYTES_MAX) {
-    this.#tasks = tasks;
+  constructor(bytesMax: number = VERSION_CACHE_BYTES_MAX) {
     this.#bytesMax = bytesMax;
   }
 
-  /** The versions of `jobs`, in their order, by at most one statement; null where the version does not exist. */
-  async versionsOf(jobs: readonly ClaimedJob[]): Promise<(TaskVersion | null)[]> {
-    const found = new Map<string, TaskVersion>();
-    const missing = new Map<string, { taskId: TaskId; requestVersion: number }>();
-    for (const job of jobs) {
-      const key = keyOf(job.taskId, job.taskVersion);
-      const entry = this.#entries.get(key);
-      if (entry === undefined) {
-        missing.set(key, { taskId: job.taskId, requestVersion: job.taskVersion });
-        continue;
-      }
-      found.set(key, entry.version);
-      this.#entries.delete(key);
-      this.#entries.set(key, entry);
-    }
-    if (missing.size > 0) {
-      for (const version of await this.#tasks.loadVersions([...missing.values()])) {
-        const key = keyOf(version.taskId, version.requestVersion);
-        found.set(key, version);
-        this.#keep(key, version);
-      }
-    }
-    return jobs.map((job) => found.get(keyOf(job.taskId, job.taskVersion)) ?? null);
+  find(taskId: TaskId, requestVersion: number): TaskVersion | null {
+    const key = keyOf(taskId, requestVersion);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return null;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    return entry.version;
   }
 
-  #keep(key: string, version: TaskVersion): void {
+  keep(version: TaskVersion): void {
+    const key = keyOf(version.taskId, version.requestVersion);
     const bytes = sizeOf(version);
-    if (bytes > this.#bytesMax) return;
+    if (bytes > this.#bytesMax || this.#entries.has(key)) return;
     this.#entries.set(key, { version, bytes });
     this.#bytes += bytes;
     for (const [oldest, entry] of this.#entries) {

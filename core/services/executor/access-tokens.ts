@@ -1,0 +1,170 @@
+/**
+ * Access tokens of targets, by OAuth 2.0 client credentials (RFC 6749, 4.4). A token is fetched through the same guarded caller as
+ * any call, once for all calls that wait for it, and kept in memory until shortly before it expires. A target that answers 401
+ * has it dropped, once: another 401 right after says that it is not the token.
+ */
+import type { TenantId } from "#core/domain/ids.ts";
+import {
+  TOKEN_FAILED_MS,
+  TOKEN_FETCH_MS_MAX,
+  TOKEN_KEPT_MS_DEFAULT,
+  TOKEN_KEPT_MS_MAX,
+  TOKEN_LEFT_MS,
+  TOKEN_RESPONSE_BYTES_MAX,
+  TOKENS_KEPT_MAX,
+} from "#core/domain/limits.ts";
+import { Secret } from "#core/domain/secret.ts";
+import type { Credential } from "#core/domain/target-auth.ts";
+import { writeCredential } from "#core/domain/target-auth.ts";
+import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { Digest } from "#core/ports/digest.ts";
+
+type ClientCredential = Extract<Credential, { readonly type: "oauth2" }>;
+
+/** A token in use; `key` names its credential. */
+export interface AccessToken {
+  readonly key: string;
+  readonly secret: Secret;
+}
+
+export type TokenOutcome =
+  | { readonly kind: "token"; readonly token: AccessToken }
+  | { readonly kind: "failed"; readonly error: "auth-failed" | "interrupted" };
+
+interface AccessTokensDeps {
+  readonly caller: Caller;
+  readonly clock: Clock;
+  readonly digest: Digest;
+}
+
+interface Kept {
+  readonly outcome: TokenOutcome;
+  readonly untilMs: number;
+  /** False after a 401 has had one dropped, until a target takes one. */
+  mayDrop: boolean;
+}
+
+const TOKEN_TEXT = /^[\x21-\x7e]{1,16384}$/;
+
+export class AccessTokens {
+  readonly #deps: AccessTokensDeps;
+  readonly #kept = new Map<string, Kept>();
+  readonly #fetching = new Map<string, Promise<TokenOutcome>>();
+
+  constructor(deps: AccessTokensDeps) {
+    this.#deps = deps;
+  }
+
+  /** The token that the credential has now, or gets. */
+  async tokenOf(
+    tenantId: TenantId,
+    credential: ClientCredential,
+    signal: AbortSignal,
+  ): Promise<TokenOutcome> {
+    const key = this.#keyOf(tenantId, credential);
+    const kept = this.#kept.get(key);
+    if (kept !== undefined && this.#deps.clock.monotonicMs() < kept.untilMs) return kept.outcome;
+    const there = this.#fetching.get(key);
+    if (there !== undefined) return there;
+    const fetching = this.#fetch(key, tenantId, credential, signal).finally(() =>
+      this.#fetching.delete(key),
+    );
+    this.#fetching.set(key, fetching);
+    return fetching;
+  }
+
+  /** The target has answered a call that carried the token. */
+  noteAnswer({ key, secret }: AccessToken, statusCode: number): void {
+    const kept = this.#kept.get(key);
+    if (kept?.outcome.kind !== "token" || kept.outcome.token.secret !== secret) return;
+    if (statusCode !== 401) kept.mayDrop = true;
+    else if (kept.mayDrop) this.#keep(key, { ...kept, untilMs: 0, mayDrop: false });
+  }
+
+  /** Two credentials that differ in anything have different keys, and a key says nothing about a credential. */
+  #keyOf(tenantId: TenantId, credential: ClientCredential): string {
+    return this.#deps.digest.sha256Hex(`${tenantId}\n${writeCredential(credential).reveal()}`);
+  }
+
+  async #fetch(
+    key: string,
+    tenantId: TenantId,
+    credential: ClientCredential,
+    signal: AbortSignal,
+  ): Promise<TokenOutcome> {
+    const { caller, clock } = this.#deps;
+    const outcome = await caller.call(tokenCall(tenantId, credential), signal);
+    if (outcome.kind === "failed" && outcome.error === "interrupted")
+      return { kind: "failed", error: "interrupted" };
+    const read = readToken(outcome);
+    const fetched: TokenOutcome =
+      read === null
+        ? { kind: "failed", error: "auth-failed" }
+        : { kind: "token", token: { key, secret: read.secret } };
+    const keptMs = read === null ? TOKEN_FAILED_MS : keptMsOf(read.expiresInMs);
+    const mayDrop = this.#kept.get(key)?.mayDrop ?? true;
+    this.#keep(key, { outcome: fetched, untilMs: clock.monotonicMs() + keptMs, mayDrop });
+    return fetched;
+  }
+
+  #keep(key: string, kept: Kept): void {
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= TOKENS_KEPT_MAX) break;
+      this.#kept.delete(oldest);
+    }
+  }
+}
+
+function tokenCall(tenantId: TenantId, credential: ClientCredential): Call {
+  const { tokenUrl, clientId, clientSecret, scope } = credential;
+  const basic = `${formEncoded(clientId)}:${formEncoded(clientSecret.reveal())}`;
+  const scoped = scope === null ? "" : `&scope=${formEncoded(scope)}`;
+  return {
+    tenantId,
+    method: "POST",
+    url: tokenUrl,
+    headers: {
+      authorization: `Basic ${btoa(basic)}`,
+      "content-type": "application/x-www-form-urlencoded",
+      accept: "application/json",
+    },
+    body: `grant_type=client_credentials${scoped}`,
+    timeoutMs: TOKEN_FETCH_MS_MAX,
+    responseBytesMax: TOKEN_RESPONSE_BYTES_MAX,
+  };
+}
+
+/** As forms are written: RFC 6749 asks for it in the Basic header too. ASCII, whatever the text is. */
+function formEncoded(text: string): string {
+  return encodeURIComponent(text)
+    .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%20", "+");
+}
+
+/** Null for everything but a token that can be sent. */
+function readToken(outcome: CallOutcome): { secret: Secret; expiresInMs: number | null } | null {
+  if (outcome.kind !== "answered" || outcome.statusCode !== 200) return null;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(outcome.responseBody);
+  } catch {
+    return null;
+  }
+  if (typeof parsed !== "object" || parsed === null) return null;
+  const fields = parsed as Readonly<Record<string, unknown>>;
+  const { access_token: token, token_type: type = "bearer", expires_in: expiresIn } = fields;
+  if (typeof token !== "string" || !TOKEN_TEXT.test(token)) return null;
+  if (String(type).toLowerCase() !== "bearer") return null;
+  const seconds = Number(expiresIn);
+  const expires = expiresIn !== undefined && Number.isFinite(seconds) && seconds >= 0;
+  return { secret: new Secret(token), expiresInMs: expires ? seconds * 1_000 : null };
+}
+
+/** A short-lived token is kept for half of its time. */
+function keptMsOf(expiresInMs: number | null): number {
+  if (expiresInMs === null) return TOKEN_KEPT_MS_DEFAULT;
+  return Math.min(TOKEN_KEPT_MS_MAX, Math.max(expiresInMs - TOKEN_LEFT_MS, expiresInMs / 2));
+}

@@ -1,0 +1,168 @@
+/**
+ * What calls are made of, as it is in the database: versions, which never change, and secrets, which do and are asked for again.
+ *
+ * A claim asks for all that its jobs need and that is unknown or about to be too old, in one statement. A call whose secrets are
+ * too old by the time it is sent, because it waited for a slot, asks again; such questions are put together, one statement at a
+ * time. Secrets stay sealed here.
+ */
+import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import {
+  SIGNING_ASKED_MS,
+  SIGNING_KNOWN_MAX,
+  SIGNING_KNOWN_MS,
+  SIGNING_KNOWN_MS_MAX,
+  TASK_SECRETS_ASKED_MS,
+  TASK_SECRETS_KNOWN_MAX,
+  TASK_SECRETS_KNOWN_MS,
+  TASK_SECRETS_KNOWN_MS_MAX,
+} from "#core/domain/limits.ts";
+import type { HttpRequest, TaskVersion } from "#core/domain/task.ts";
+import type { StoredSecret } from "#core/domain/task-secrets.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { ClaimedJob } from "#core/ports/job-store.ts";
+import type { SealedSigningSecret } from "#core/ports/secret-store.ts";
+import type { TaskStore } from "#core/ports/task-store.ts";
+import { AgedValues } from "./aged-values.ts";
+import { VersionCache } from "./version-cache.ts";
+
+export type SigningRow = Pick<SealedSigningSecret, "id" | "sealed">;
+
+interface Batch {
+  readonly secretsOf: Set<TaskId>;
+  readonly signingOf: Set<TenantId>;
+  readonly loaded: Promise<void>;
+}
+
+interface CallPartsDeps {
+  readonly tasks: Pick<TaskStore, "loadCallParts">;
+  readonly clock: Clock;
+}
+
+export class CallParts {
+  readonly #deps: CallPartsDeps;
+  readonly #versions = new VersionCache();
+  readonly #secrets: AgedValues<TaskId, readonly StoredSecret[]>;
+  readonly #signing: AgedValues<TenantId, readonly SigningRow[]>;
+  #next: Batch | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: CallPartsDeps) {
+    this.#deps = deps;
+    const { clock } = deps;
+    this.#secrets = new AgedValues(clock, TASK_SECRETS_KNOWN_MAX);
+    this.#signing = new AgedValues(clock, SIGNING_KNOWN_MAX);
+  }
+
+  /** The versions of `jobs`, in their order, null where one does not exist; by at most one statement, which brings secrets too. */
+  async versionsOf(jobs: readonly ClaimedJob[]): Promise<(TaskVersion | null)[]> {
+    const found = new Map<string, TaskVersion>();
+    const missing = new Map<string, { taskId: TaskId; requestVersion: number }>();
+    const secretsOf = new Set<TaskId>();
+    const signingOf = new Set<TenantId>();
+    for (const { taskId, taskVersion, tenantId } of jobs) {
+      if (this.#signing.find(tenantId, SIGNING_ASKED_MS) === null) signingOf.add(tenantId);
+      const version = this.#versions.find(taskId, taskVersion);
+      if (version === null)
+        missing.set(keyOf(taskId, taskVersion), { taskId, requestVersion: taskVersion });
+      else found.set(keyOf(taskId, taskVersion), version);
+      const perhaps = version === null || namesSecrets(version.request);
+      if (perhaps && this.#secrets.find(taskId, TASK_SECRETS_ASKED_MS) === null)
+        secretsOf.add(taskId);
+    }
+    if (missing.size > 0 || secretsOf.size > 0 || signingOf.size > 0)
+      for (const version of await this.#load([...missing.values()], secretsOf, signingOf)) {
+        found.set(keyOf(version.taskId, version.requestVersion), version);
+        this.#versions.keep(version);
+      }
+    return jobs.map((job) => found.get(keyOf(job.taskId, job.taskVersion)) ?? null);
+  }
+
+  /** A task's secrets as they are. Throws what the store throws when nothing is known that is not too old. */
+  async secretsOf(taskId: TaskId): Promise<readonly StoredSecret[]> {
+    const known = this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS);
+    if (known !== null) return known;
+    const old = this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS_MAX);
+    return this.#askAgain(
+      old,
+      (batch) => batch.secretsOf.add(taskId),
+      () => {
+        return this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS_MAX) ?? [];
+      },
+    );
+  }
+
+  /** A tenant's signing secrets that are valid, newest first; empty when it has none. Throws likewise. */
+  async signingOf(tenantId: TenantId): Promise<readonly SigningRow[]> {
+    const known = this.#signing.find(tenantId, SIGNING_KNOWN_MS);
+    if (known !== null) return known;
+    const old = this.#signing.find(tenantId, SIGNING_KNOWN_MS_MAX);
+    return this.#askAgain(
+      old,
+      (batch) => batch.signingOf.add(tenantId),
+      () => {
+        return this.#signing.find(tenantId, SIGNING_KNOWN_MS_MAX) ?? [];
+      },
+    );
+  }
+
+  /** Takes note of what a tenant has now. */
+  noteSigning(tenantId: TenantId, rows: readonly SigningRow[]): void {
+    this.#signing.set(tenantId, rows, this.#deps.clock.monotonicMs());
+  }
+
+  async #askAgain<Value>(
+    old: Value | null,
+    ask: (batch: Batch) => void,
+    answer: () => Value,
+  ): Promise<Value> {
+    const batch = this.#nextBatch();
+    ask(batch);
+    try {
+      await batch.loaded;
+    } catch (error) {
+      if (old === null) throw error;
+      return old;
+    }
+    return answer();
+  }
+
+  /** Sent as soon as the one before is answered. */
+  #nextBatch(): Batch {
+    if (this.#next !== null) return this.#next;
+    const secretsOf = new Set<TaskId>();
+    const signingOf = new Set<TenantId>();
+    const loaded = this.#last.then(async () => {
+      this.#next = null;
+      await this.#load([], secretsOf, signingOf);
+    });
+    this.#last = loaded.catch(() => {});
+    this.#next = { secretsOf, signingOf, loaded };
+    return this.#next;
+  }
+
+  async #load(
+    versions: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
+    secretsOf: ReadonlySet<TaskId>,
+    signingOf: ReadonlySet<TenantId>,
+  ): Promise<readonly TaskVersion[]> {
+    // What is answered was so when it was asked, at the earliest.
+    const askedMs = this.#deps.clock.monotonicMs();
+    const parts = await this.#deps.tasks.loadCallParts({
+      versions,
+      secretsOf: [...secretsOf],
+      signingOf: [...signingOf],
+    });
+    for (const id of secretsOf) this.#secrets.set(id, parts.secrets.get(id) ?? [], askedMs);
+    for (const id of signingOf) this.#signing.set(id, parts.signing.get(id) ?? [], askedMs);
+    return parts.versions;
+  }
+}
+
+/** Whether a call of this request needs secrets of its task. */
+export function namesSecrets({ secretHeaders, auth }: HttpRequest): boolean {
+  return auth !== undefined || (secretHeaders !== undefined && secretHeaders.length > 0);
+}
+
+function keyOf(taskId: TaskId, requestVersion: number): string {
+  return `${taskId}/${requestVersion}`;
+}

@@ -1,0 +1,184 @@
+/**
+ * One call as it leaves: the request of the job's version with the task's secrets as they are now, signed for its tenant. What has
+ * been opened lives until the call has ended. All of it, a token's fetch included, is within the job's timeout.
+ */
+import { OperatingError } from "#core/domain/errors.ts";
+import type { TenantId } from "#core/domain/ids.ts";
+import type { Secret } from "#core/domain/secret.ts";
+import type { Credential } from "#core/domain/target-auth.ts";
+import type { TaskVersion } from "#core/domain/task.ts";
+import type { Caller, CallOutcome } from "#core/ports/caller.ts";
+import type { Clock } from "#core/ports/clock.ts";
+import type { ClaimedJob } from "#core/ports/job-store.ts";
+import type { Logger } from "#core/ports/logger.ts";
+import type { Opener } from "#core/ports/secrets.ts";
+import type { Signer } from "#core/ports/signer.ts";
+import type { AccessToken, AccessTokens } from "./access-tokens.ts";
+import { buildCall } from "./build-call.ts";
+import { type CallParts, namesSecrets } from "./call-parts.ts";
+import { hideSecrets } from "./hide-secrets.ts";
+import { openSecrets } from "./open-secrets.ts";
+import { signedHeaders } from "./signed-headers.ts";
+import type { SigningKeys } from "./signing-keys.ts";
+
+interface SenderDeps {
+  readonly caller: Caller;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly parts: CallParts;
+  readonly opener: Opener;
+  readonly signer: Signer;
+  readonly keys: SigningKeys;
+  readonly tokens: AccessTokens;
+}
+
+/** What a call gets beside its request. */
+interface Ready {
+  readonly kind: "ready";
+  readonly keys: readonly Secret[];
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whatever of it the target may repeat. */
+  readonly sent: readonly string[];
+  readonly token: AccessToken | null;
+}
+
+type Failed = { readonly kind: "failed"; readonly error: string };
+
+const LOGGED_EVERY_MS = 1_000;
+
+export class CallSender {
+  readonly #deps: SenderDeps;
+  #loggedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: SenderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Never throws for what an endpoint, a store or a key service does. */
+  async send(job: ClaimedJob, version: TaskVersion, signal: AbortSignal): Promise<CallOutcome> {
+    const { caller, clock, signer, tokens } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    const ready = await this.#within(job.timeoutMs, signal, this.#prepare(job, version, signal));
+    const spentMs = clock.monotonicMs() - startedMs;
+    if (ready.kind === "failed") return { ...ready, durationMs: Math.round(spentMs) };
+    const call = buildCall(job, version.request, ready.headers);
+    const signed = signedHeaders(signer, ready.keys, job.id, clock.nowMs(), call.body);
+    const outcome = await caller.call(
+      {
+        ...call,
+        headers: { ...call.headers, ...signed },
+        timeoutMs: Math.max(1, Math.floor(call.timeoutMs - spentMs)),
+      },
+      signal,
+    );
+    if (outcome.kind === "failed") return outcome;
+    if (ready.token !== null) tokens.noteAnswer(ready.token, outcome.statusCode);
+    if (ready.sent.length === 0) return outcome;
+    return { ...outcome, responseBody: hideSecrets(outcome.responseBody, ready.sent) };
+  }
+
+  async #prepare(
+    job: ClaimedJob,
+    { request }: TaskVersion,
+    signal: AbortSignal,
+  ): Promise<Ready | Failed> {
+    const { parts, opener, keys } = this.#deps;
+    try {
+      const signing = await keys.keysOf(job.tenantId);
+      if (signing.length === 0) return this.#unreadable(job, "secret-unreadable");
+      const plain = { kind: "ready", keys: signing, headers: {}, sent: [], token: null } as const;
+      if (!namesSecrets(request)) return plain;
+      const stored = await parts.secretsOf(job.taskId);
+      const opened = await openSecrets(opener, job, request, stored);
+      if (opened.kind === "failed") return this.#unreadable(job, opened.error);
+      const sent = Object.values(opened.headers);
+      if (opened.credential === null) return { ...plain, headers: opened.headers, sent };
+      const granted = await this.#authorize(job.tenantId, opened.credential, signal);
+      if (granted.kind === "failed") return granted;
+      const headers = { ...opened.headers, authorization: granted.authorization };
+      return { ...plain, headers, sent: [...sent, ...granted.sent], token: granted.token };
+    } catch (error) {
+      if (!(error instanceof OperatingError)) throw error;
+      this.#log("calls fail: what they need cannot be had now; they are retried", {
+        code: error.code,
+        message: error.message,
+      });
+      return { kind: "failed", error: "secrets-unavailable" };
+    }
+  }
+
+  async #authorize(
+    tenantId: TenantId,
+    credential: Credential,
+    signal: AbortSignal,
+  ): Promise<
+    | {
+        readonly kind: "granted";
+        readonly authorization: string;
+        readonly sent: readonly string[];
+        readonly token: AccessToken | null;
+      }
+    | Failed
+  > {
+    switch (credential.type) {
+      case "bearer": {
+        const token = credential.token.reveal();
+        return { kind: "granted", authorization: `Bearer ${token}`, sent: [token], token: null };
+      }
+      case "basic": {
+        const password = credential.password.reveal();
+        const pair = base64(`${credential.username}:${password}`);
+        const sent = [password, pair];
+        return { kind: "granted", authorization: `Basic ${pair}`, sent, token: null };
+      }
+      case "oauth2": {
+        const got = await this.#deps.tokens.tokenOf(tenantId, credential, signal);
+        if (got.kind === "failed") return got;
+        const token = got.token.secret.reveal();
+        const sent = [token, credential.clientSecret.reveal()];
+        return { kind: "granted", authorization: `Bearer ${token}`, sent, token: got.token };
+      }
+    }
+  }
+
+  /** Ends the wait, not the work: others may wait for it too. */
+  async #within(
+    timeoutMs: number,
+    signal: AbortSignal,
+    work: Promise<Ready | Failed>,
+  ): Promise<Ready | Failed> {
+    const { promise, resolve } = Promise.withResolvers<Failed>();
+    const interrupt = () => resolve({ kind: "failed", error: "interrupted" });
+    signal.addEventListener("abort", interrupt, { once: true });
+    const cancel = this.#deps.clock.setTimer(timeoutMs, () => {
+      resolve({ kind: "failed", error: "timeout" });
+    });
+    try {
+      return await Promise.race([work, promise]);
+    } finally {
+      cancel();
+      signal.removeEventListener("abort", interrupt);
+    }
+  }
+
+  #unreadable(job: ClaimedJob, error: "secret-missing" | "secret-unreadable"): Failed {
+    const message =
+      error === "secret-missing"
+        ? "call fails: its task no longer has a secret that it names"
+        : "call fails: a secret was not sealed for where it is stored, or its key is lost";
+    this.#log(message, { code: error, taskId: job.taskId, jobId: job.id });
+    return { kind: "failed", error };
+  }
+
+  /** One line a second: what fails here may fail for every job. */
+  #log(message: string, fields: Parameters<Logger["warn"]>[1]): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#loggedMs < LOGGED_EVERY_MS) return;
+    this.#loggedMs = nowMs;
+    this.#deps.logger.warn(message, fields);
+  }
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}

@@ -1,0 +1,79 @@
+/** What a tenant's calls are signed with, open and in memory: for as long as the database says that it is valid. */
+import type { TenantId } from "#core/domain/ids.ts";
+import { SIGNING_KNOWN_MAX, SIGNING_SECRET_BYTES } from "#core/domain/limits.ts";
+import type { Secret } from "#core/domain/secret.ts";
+import { newSigningSecret, SIGNING_ID_BYTES, signingField } from "#core/domain/signing-secret.ts";
+import type { Random } from "#core/ports/random.ts";
+import type { SecretStore } from "#core/ports/secret-store.ts";
+import type { Opener, Sealer, SecretPlace } from "#core/ports/secrets.ts";
+import type { CallParts, SigningRow } from "./call-parts.ts";
+
+interface SigningKeysDeps {
+  readonly parts: CallParts;
+  readonly store: SecretStore;
+  readonly vault: Sealer & Opener;
+  readonly random: Random;
+}
+
+export class SigningKeys {
+  readonly #deps: SigningKeysDeps;
+  /** By tenant and id. */
+  readonly #open = new Map<string, Secret>();
+  readonly #making = new Map<TenantId, Promise<readonly SigningRow[]>>();
+
+  constructor(deps: SigningKeysDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Newest first; a tenant that has none gets its first. Empty when none of them opens. Throws SecretsUnavailable, and what the
+   * store throws.
+   */
+  async keysOf(tenantId: TenantId): Promise<readonly Secret[]> {
+    const rows = await this.#deps.parts.signingOf(tenantId);
+    const keys: Secret[] = [];
+    for (const row of rows.length > 0 ? rows : await this.#makeFirst(tenantId)) {
+      const key = await this.#keyOf(tenantId, row);
+      if (key !== null) keys.push(key);
+    }
+    return keys;
+  }
+
+  async #keyOf(tenantId: TenantId, { id, sealed }: SigningRow): Promise<Secret | null> {
+    const at = `${tenantId}/${id}`;
+    const known = this.#open.get(at);
+    if (known !== undefined) return known;
+    const key = await this.#deps.vault.open(placeOf(tenantId, id), sealed);
+    if (key === null) return null;
+    this.#open.set(at, key);
+    for (const oldest of this.#open.keys()) {
+      if (this.#open.size <= SIGNING_KNOWN_MAX) break;
+      this.#open.delete(oldest);
+    }
+    return key;
+  }
+
+  #makeFirst(tenantId: TenantId): Promise<readonly SigningRow[]> {
+    const there = this.#making.get(tenantId);
+    if (there !== undefined) return there;
+    const making = this.#make(tenantId).finally(() => this.#making.delete(tenantId));
+    this.#making.set(tenantId, making);
+    return making;
+  }
+
+  /** Whoever else does it at the same time: the first one that is stored is everybody's. */
+  async #make(tenantId: TenantId): Promise<readonly SigningRow[]> {
+    const { vault, random, store, parts } = this.#deps;
+    const key = random.bytes(SIGNING_SECRET_BYTES);
+    const { id, secret } = newSigningSecret(key, random.bytes(SIGNING_ID_BYTES));
+    const fingerprint = await vault.fingerprint(tenantId, secret);
+    const sealed = await vault.seal(placeOf(tenantId, id), secret);
+    const rows = await store.keepSigningSecret(tenantId, { id, fingerprint, sealed });
+    parts.noteSigning(tenantId, rows);
+    return rows;
+  }
+}
+
+function placeOf(tenantId: TenantId, id: string): SecretPlace {
+  return { tenantId, owner: "tenant", field: signingField(id) };
+}

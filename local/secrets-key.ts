@@ -1,0 +1,37 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { makeKeyFile, readKeyFile } from "#adapters/crypto/key-file.ts";
+import { assertMasterKeyFits } from "#adapters/crypto/vault.ts";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { SetupError } from "./setup-error.ts";
+
+// The master key of one machine. It is made once; a database that has secrets sealed with it is never given another one.
+
+/** Where the key is unless SECRETS_KEY_FILE or SECRETS_KMS_KEY says otherwise. */
+export function localKeyFile(localDir: string, env: NodeJS.ProcessEnv): string {
+  if (env.SECRETS_KMS_KEY) return "";
+  return env.SECRETS_KEY_FILE || join(localDir, "secrets.key");
+}
+
+/**
+ * Makes the key file when there is none and nothing depends on it. `mysqlUrl` names the server; its databases are migrated. Throws
+ * SetupError, or ConfigurationInvalid, when the database has secrets that the key does not open.
+ */
+export async function prepareKeyFile(path: string, mysqlUrl: string): Promise<void> {
+  if (path === "") return;
+  const shards = openShards({ mysqlUrl });
+  try {
+    for (const { secrets } of shards.all()) {
+      if (existsSync(path)) {
+        await assertMasterKeyFits(readKeyFile(path), secrets, `SECRETS_KEY_FILE ${path}`);
+      } else if ((await secrets.sampleDataKey()) !== null) {
+        throw new SetupError(
+          `${path} is not there, but the database has secrets that only it opens: bring it back, or begin with an empty database`,
+        );
+      }
+    }
+  } finally {
+    await shards.close();
+  }
+  makeKeyFile(path);
+}
