@@ -1,5 +1,6 @@
 import { openShards } from "#adapters/mysql/shards.ts";
 import { materializeDueTasks } from "#core/services/scheduler/materialize-due-tasks.ts";
+import { openAccount } from "../_shared/open-account.ts";
 import { runLoop } from "../_shared/run-loop.ts";
 import { retentionOf, runWorker } from "../_shared/run-worker.ts";
 import { shardNamed } from "../_shared/shard-named.ts";
