@@ -2,7 +2,7 @@
 import { assert } from "#core/domain/assert.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
-import { priorityRank } from "#core/domain/queue.ts";
+import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
 import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
@@ -10,6 +10,7 @@ import type {
   CallParts,
   CallPartsRequest,
   Creation,
+  DueAhead,
   DueTasks,
   EditResult,
   LockedTask,
@@ -184,6 +185,22 @@ export class MemoryTaskStore implements TaskStore {
         alreadyMade: jobs.length - made,
         errors: advances.filter((advance) => advance.error !== null).length,
       };
+    });
+  }
+
+  lookAhead(afterMs: number, untilMs: number, depth: number): Promise<DueAhead> {
+    return this.#tables.transact("lookAhead", (nowMs) => {
+      const priorities = PRIORITIES.map((priority) => {
+        const times: number[] = [];
+        for (const { status, priority: own, nextRunAtMs } of this.#tables.tasks.values()) {
+          if (status !== "active" || own !== priority || nextRunAtMs === null) continue;
+          if (nextRunAtMs > nowMs + afterMs && nextRunAtMs <= nowMs + untilMs)
+            times.push(nextRunAtMs);
+        }
+        times.sort((a, b) => a - b);
+        return { firstMs: times[0] ?? null, deepMs: times[depth - 1] ?? null };
+      });
+      return { nowMs, priorities };
     });
   }
 

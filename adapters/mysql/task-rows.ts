@@ -1,5 +1,5 @@
 /** Rows of `tasks` and `task_versions` as the domain's values, and the columns in the order in which the readers expect them. */
-import { priorityOfRank } from "#core/domain/queue.ts";
+import { PRIORITIES, priorityOfRank } from "#core/domain/queue.ts";
 import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import type {
@@ -12,6 +12,7 @@ import type {
   TaskWithVersion,
 } from "#core/domain/task.ts";
 import type { SecretMark } from "#core/domain/task-secrets.ts";
+import type { DueAhead } from "#core/ports/task-store.ts";
 import { readInstant, readInstantOrNull, readTaskId, readTenantId } from "./cells.ts";
 import type { Row } from "./pool.ts";
 
@@ -122,4 +123,13 @@ export function readVersion(row: Row): TaskVersion {
     timeoutMs: row[3] as number,
     retry: row[4] as RetryPolicy,
   };
+}
+
+/** The row of lookAheadSql. */
+export function readDueAhead([now, ...looks]: Row): DueAhead {
+  const priorities = PRIORITIES.map((_, rank) => ({
+    firstMs: readInstantOrNull(looks[2 * rank]),
+    deepMs: readInstantOrNull(looks[2 * rank + 1]),
+  }));
+  return { nowMs: readInstant(now), priorities };
 }

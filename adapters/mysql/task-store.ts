@@ -1,4 +1,5 @@
 /** Tasks of one shard. */
+import { assert } from "#core/domain/assert.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
 import { createTask, createTasks } from "./create-tasks.ts";
 import { editTask } from "./edit-task.ts";
@@ -7,13 +8,14 @@ import { materializeDue } from "./materialize-due.ts";
 import { pruneRows, purgeTasks } from "./purge-tasks.ts";
 import { runNow, runTest } from "./run-now.ts";
 import { listTasksSql } from "./statements/list-tasks.ts";
+import { lookAheadSql } from "./statements/look-ahead.ts";
 import {
   selectTaskByNameSql,
   selectTaskExistsSql,
   selectTaskSql,
 } from "./statements/select-task.ts";
 import { selectVersionsSql } from "./statements/select-versions.ts";
-import { readTaskWithVersion, readVersion } from "./task-rows.ts";
+import { readDueAhead, readTaskWithVersion, readVersion } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
 
 export function taskStore(database: Database): TaskStore {
@@ -42,6 +44,11 @@ export function taskStore(database: Database): TaskStore {
       runNow(database, tenantId, taskId, make, idempotency),
     runTest: (tenantId, taskId, make, limit) => runTest(database, tenantId, taskId, make, limit),
     materialize: (bounds, plan) => materializeDue(database, bounds, plan),
+    async lookAhead(afterMs, untilMs, depth) {
+      const [row] = await database.select(lookAheadSql(afterMs, untilMs, depth));
+      assert(row !== undefined, "a look ahead answers one row");
+      return readDueAhead(row);
+    },
     purge: (limit, olderThanMs) => purgeTasks(database, limit, olderThanMs),
     prune: (limit) => pruneRows(database, limit),
     loadCallParts: (request) => loadCallParts(database, request),

@@ -102,6 +102,15 @@ export interface Materialized {
   readonly errors: number;
 }
 
+/** What lies ahead of the horizon, by priority's rank: the first task, and the one with `depth - 1` others before it. Null: none. */
+export interface DueAhead {
+  readonly nowMs: number;
+  readonly priorities: readonly {
+    readonly firstMs: number | null;
+    readonly deepMs: number | null;
+  }[];
+}
+
 export interface TaskQuota {
   /** Tasks of the tenant that may be active or paused; completed ones do not count. */
   readonly tasksMax: number;
@@ -205,6 +214,9 @@ export interface TaskStore {
     bounds: MaterializeBounds,
     plan: (due: DueTasks) => MaterializePlan,
   ): Promise<Materialized | null>;
+
+  /** Active tasks whose next run is later than now + `afterMs`, up to now + `untilMs`. One statement, without locks. */
+  lookAhead(afterMs: number, untilMs: number, depth: number): Promise<DueAhead>;
 
   /** Versions by key, in one statement; a version that does not exist is left out. */
   loadVersions(

@@ -77,6 +77,27 @@ function reads(open: OpenStore): void {
   );
 
   test(
+    "a look ahead tells the first task and the deep one of each priority, of active tasks within the span",
+    onStore(open, async (store) => {
+      for (const offsetMs of [40_000, 50_000, 60_000, 70_000]) await addDue(store, offsetMs);
+      await addDue(store, 45_000, { priority: "low" });
+      await addDue(store, 29_000, { priority: "critical" });
+      await addDue(store, HOUR_MS, { priority: "critical" });
+      await addDue(store, 40_000, { priority: "high", status: "paused" });
+      const { nowMs, priorities } = await store.shard.tasks.lookAhead(30_000, 300_000, 3);
+      const seconds = (ms: number | null) =>
+        ms === null ? null : Math.round((ms - nowMs) / 1_000);
+      const seen = priorities.map(({ firstMs, deepMs }) => [seconds(firstMs), seconds(deepMs)]);
+      assert.deepEqual(seen, [
+        [null, null],
+        [null, null],
+        [40, 60],
+        [45, null],
+      ]);
+    }),
+  );
+
+  test(
     "missed tasks come apart from due ones; both most urgent first, then by time",
     onStore(open, async (store) => {
       const names: [string, number, Task["priority"]][] = [

@@ -21,6 +21,7 @@ import { listDeadLettersSql } from "#adapters/mysql/statements/list-dead-letters
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
 import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
 import { lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
+import { lookAheadSql } from "#adapters/mysql/statements/look-ahead.ts";
 import { noteRunsSql } from "#adapters/mysql/statements/note-runs.ts";
 import { pollSql } from "#adapters/mysql/statements/poll.ts";
 import * as principals from "#adapters/mysql/statements/principals.ts";
@@ -275,6 +276,7 @@ function singles(): Sample[] {
     noteTestCallsSql: testCalls.noteTestCallsSql(TENANT, [NOW_MS]),
     selectTaskExistsSql: selectTask.selectTaskExistsSql(TENANT, id),
     lockWorkerSql: lockWorkerSql(WORKER),
+    lookAheadSql: lookAheadSql(30_000, 300_000, 5_000),
     pollSql: pollSql(poll),
     selectClaimableSql: selectClaimableSql(claim),
     selectMissedTasksSql: selectDueTasks.selectMissedTasksSql(60_000, 200),

@@ -28,20 +28,25 @@ import type {
 } from "#core/ports/task-store.ts";
 
 export interface MaterializeDeps {
-  readonly tasks: TaskStore;
+  readonly tasks: Pick<TaskStore, "materialize">;
   readonly metrics: Metrics;
   readonly retention: Retention;
 }
 
-/** Runs one tick. Null when nothing was due; call again at once otherwise. */
-export async function materializeDueTasks(deps: MaterializeDeps): Promise<Materialized | null> {
+/** Runs one tick. Null when nothing was due up to now + `horizonMs`; call again at once otherwise. */
+export async function materializeDueTasks(
+  deps: MaterializeDeps,
+  horizonMs = HORIZON_MS,
+): Promise<Materialized | null> {
   const bounds = {
-    horizonMs: HORIZON_MS,
+    horizonMs,
     missedAfterMs: MISSED_AFTER_MS,
     missedTasksMax: MATERIALIZE_CATCH_UP_JOBS_MAX,
     tasksMax: MATERIALIZE_JOBS_MAX,
   };
-  const done = await deps.tasks.materialize(bounds, (due) => planTick(due, deps.retention));
+  const done = await deps.tasks.materialize(bounds, (due) =>
+    planTick(due, deps.retention, horizonMs),
+  );
   if (done === null) return null;
   deps.metrics.count("materialized", done.made);
   deps.metrics.count("materialize_already_made", done.alreadyMade);
@@ -50,8 +55,12 @@ export async function materializeDueTasks(deps: MaterializeDeps): Promise<Materi
 }
 
 /** Plans one tick: pure. Tasks that find no room stay due and come first in the next one. */
-export function planTick(due: DueTasks, retention: Retention): MaterializePlan {
-  const tick = new TickPlan(due.nowMs, retention);
+export function planTick(
+  due: DueTasks,
+  retention: Retention,
+  horizonMs = HORIZON_MS,
+): MaterializePlan {
+  const tick = new TickPlan(due.nowMs, retention, horizonMs);
   let left = due.missed.length;
   for (const task of due.missed) {
     if (!tick.planMissed(task, left)) break;
@@ -68,8 +77,10 @@ class TickPlan {
   #stepsLeft = MATERIALIZE_STEPS_MAX;
   readonly #nowMs: number;
   readonly #retention: Retention;
+  readonly #horizonMs: number;
 
-  constructor(nowMs: number, retention: Retention) {
+  constructor(nowMs: number, retention: Retention, horizonMs: number) {
+    this.#horizonMs = horizonMs;
     this.#nowMs = nowMs;
     this.#retention = retention;
   }
@@ -99,7 +110,7 @@ class TickPlan {
     try {
       const plan = planRuns(task, {
         nowMs: this.#nowMs,
-        horizonMs: this.#nowMs + HORIZON_MS,
+        horizonMs: this.#nowMs + this.#horizonMs,
         retention: this.#retention,
         ...room,
       });

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
+import { openMetrics } from "#adapters/system/metrics.ts";
+import type { TaskId } from "#core/domain/ids.ts";
+import { DENSE_TASKS, HORIZON_MS } from "#core/domain/limits.ts";
+import type { TaskStore } from "#core/ports/task-store.ts";
+import { buildTask, RETENTION } from "#test/contract/builders.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { peakUntil, Scheduler } from "./scheduler.ts";
+
+const PEAK_TASKS = 30_000;
+const PEAK_IN_MS = 200_000;
+/** Of a tick that makes a thousand jobs: the peak takes a minute. */
+const TICK_COSTS_MS = 2_000;
+
+/** A scheduler whose every tick that finds something takes its time, over tasks that are all due at one instant. */
+function schedulerBefore(tasks: number, dueInMs: number) {
+  const clock = new ManualClock(Date.UTC(2026, 5, 1, 8, 50, 0));
+  const shards = openMemoryShards({ clock });
+  const [shard] = shards.all();
+  assert.ok(shard);
+  const atMs = clock.nowMs() + dueInMs;
+  const schedule = { type: "at" as const, at: new Date(atMs).toISOString() };
+  const ids: TaskId[] = [];
+  for (let i = 0; i < tasks; i++) {
+    const { task, version } = buildTask(clock.nowMs(), { task: { schedule, nextRunAtMs: atMs } });
+    shards.tables.tasks.set(task.id, task);
+    shards.tables.addVersion(version);
+    ids.push(task.id);
+  }
+  let looks = 0;
+  const slow: Pick<TaskStore, "materialize" | "lookAhead"> = {
+    async materialize(bounds, plan) {
+      const done = await shard.tasks.materialize(bounds, plan);
+      if (done !== null) await clock.advance(TICK_COSTS_MS);
+      return done;
+    },
+    lookAhead(...args) {
+      looks++;
+      return shard.tasks.lookAhead(...args);
+    },
+  };
+  const deps = { tasks: slow, metrics: openMetrics(), clock, retention: RETENTION };
+  const scheduler = new Scheduler(deps);
+  const runFor = async (ms: number) => {
+    const endMs = clock.nowMs() + ms;
+    while (clock.nowMs() < endMs) await clock.advance(await scheduler.tickOnce());
+  };
+  return { clock, jobs: shards.tables.jobs, shard, atMs, ids, runFor, looks: () => looks };
+}
+
+test("30,000 tasks due in one second are made before it, though ticks take a minute for them; an edit in between wins", async () => {
+  const { clock, jobs, shard, atMs, ids, runFor } = schedulerBefore(PEAK_TASKS, PEAK_IN_MS);
+  await runFor(80_000);
+  assert.equal(jobs.size, PEAK_TASKS);
+  assert.ok(clock.nowMs() + HORIZON_MS < atMs, "made before the usual horizon reaches it");
+
+  const [edited] = ids;
+  assert.ok(edited);
+  const made = [...jobs.values()].find(({ taskId }) => taskId === edited);
+  assert.ok(made);
+  const laterMs = atMs + 60_000;
+  const at = new Date(laterMs).toISOString();
+  const result = await shard.tasks.edit(
+    made.tenantId,
+    edited,
+    ({ task }) => ({
+      kind: "write",
+      task: { ...task, status: "active", schedule: { type: "at", at }, nextRunAtMs: laterMs },
+      newVersion: null,
+      jobsEffect: { kind: "remove-planned" },
+      makeJobs: [],
+    }),
+    RETENTION,
+  );
+  assert.equal(result.kind, "written");
+  await runFor(atMs + 40_000 - clock.nowMs());
+  const its = [...jobs.values()].filter(({ taskId }) => taskId === edited);
+  assert.deepEqual(
+    its.map(({ scheduledAtMs }) => scheduledAtMs),
+    [laterMs],
+  );
+  assert.equal(jobs.size, PEAK_TASKS);
+});
+
+test("what ticks make in time is not made early; an idle second costs one look", async () => {
+  const { jobs, runFor, looks } = schedulerBefore(DENSE_TASKS - 1, PEAK_IN_MS);
+  await runFor(100_000);
+  assert.equal(jobs.size, 0);
+  assert.equal(looks(), 100);
+});
+
+test("a span ahead is a peak when ticks take longer for it than it lasts", () => {
+  const none = { firstMs: null, deepMs: null };
+  const ahead = (firstMs: number, deepMs: number | null) => ({
+    nowMs: 0,
+    priorities: [none, { firstMs, deepMs }, none, { firstMs: 50_000, deepMs: null }],
+  });
+  const ratePerSecond = DENSE_TASKS;
+  assert.equal(peakUntil(ahead(60_000, 60_999), ratePerSecond), 60_999);
+  assert.equal(peakUntil(ahead(60_000, 61_000), ratePerSecond), null);
+  assert.equal(peakUntil(ahead(60_000, null), ratePerSecond), null);
+});
