@@ -41,7 +41,7 @@ export function openRotatingAccount(fetch: FetchAccount, logger: Logger | null):
       if (asked === null && performance.now() - fetchedAtMs < ASKED_AGAIN_MS) return account;
       const next = await ask();
       if (next !== account)
-        logger?.warn("MySQL refused the account: it was rotated, going on with the new one", {});
+        logger?.warn("MySQL refused the account: it was rotated, going on with the new one");
       return next;
     },
   };

@@ -1,5 +1,6 @@
 import { type MasterKeySettings, openMasterKey } from "#adapters/crypto/open-master-key.ts";
 import { assertMasterKeyFits, openVault, type Vault } from "#adapters/crypto/vault.ts";
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
@@ -28,9 +29,10 @@ export async function openVaultOf(
     await assertMasterKeyFits(masterKey, shard.secrets, setting);
   } catch (error) {
     if (!(error instanceof OperatingError) || !error.retryable) throw error;
-    logger.warn("whether the master key is the database's is not known: one of the two is away", {
-      code: error.code,
-    });
+    logger.warn(
+      "whether the master key is the database's is not known: one of the two is away",
+      describeError(error),
+    );
   }
   return openVault({ masterKey, storeOf: () => shard.secrets, clock });
 }

@@ -2,6 +2,7 @@
  * One call as it leaves: the request of the job's version with the task's secrets as they are now, signed for its tenant. What has
  * been opened lives until the call has ended. All of it, a token's fetch included, is within the job's timeout.
  */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { Secret } from "#core/domain/secret.ts";
@@ -10,7 +11,7 @@ import type { TaskVersion } from "#core/domain/task.ts";
 import type { Caller, CallOutcome } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
-import type { Logger } from "#core/ports/logger.ts";
+import type { LogFields, Logger } from "#core/ports/logger.ts";
 import type { Opener } from "#core/ports/secrets.ts";
 import type { Signer } from "#core/ports/signer.ts";
 import type { AccessToken, AccessTokens } from "./access-tokens.ts";
@@ -44,11 +45,11 @@ interface Ready {
 
 type Failed = { readonly kind: "failed"; readonly error: string };
 
-const LOGGED_EVERY_MS = 1_000;
+const WARNED_EVERY_MS = 1_000;
 
 export class CallSender {
   readonly #deps: SenderDeps;
-  #loggedMs = Number.NEGATIVE_INFINITY;
+  #warnedMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SenderDeps) {
     this.#deps = deps;
@@ -99,10 +100,10 @@ export class CallSender {
       return { ...plain, headers, sent: [...sent, ...granted.sent], token: granted.token };
     } catch (error) {
       if (!(error instanceof OperatingError)) throw error;
-      this.#log("calls fail: what they need cannot be had now; they are retried", {
-        code: error.code,
-        message: error.message,
-      });
+      this.#warn(
+        "calls fail: what they need cannot be had now; they are retried",
+        describeError(error),
+      );
       return { kind: "failed", error: "secrets-unavailable" };
     }
   }
@@ -161,21 +162,21 @@ export class CallSender {
     }
   }
 
-  #unreadable(job: ClaimedJob, error: "secret-missing" | "secret-unreadable"): Failed {
-    const message =
-      error === "secret-missing"
+  #unreadable(job: ClaimedJob, code: "secret-missing" | "secret-unreadable"): Failed {
+    const what =
+      code === "secret-missing"
         ? "call fails: its task no longer has a secret that it names"
         : "call fails: a secret was not sealed for where it is stored, or its key is lost";
-    this.#log(message, { code: error, taskId: job.taskId, jobId: job.id });
-    return { kind: "failed", error };
+    this.#warn(what, { code, taskId: job.taskId, jobId: job.id });
+    return { kind: "failed", error: code };
   }
 
   /** One line a second: what fails here may fail for every job. */
-  #log(message: string, fields: Parameters<Logger["warn"]>[1]): void {
+  #warn(what: string, fields: LogFields): void {
     const nowMs = this.#deps.clock.monotonicMs();
-    if (nowMs - this.#loggedMs < LOGGED_EVERY_MS) return;
-    this.#loggedMs = nowMs;
-    this.#deps.logger.warn(message, fields);
+    if (nowMs - this.#warnedMs < WARNED_EVERY_MS) return;
+    this.#warnedMs = nowMs;
+    this.#deps.logger.warn(what, fields);
   }
 }
 
