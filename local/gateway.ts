@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { readEnv } from "#adapters/system/read-env.ts";
+import { describeError } from "#core/domain/describe-error.ts";
 import { ConfigurationInvalid } from "#core/domain/errors.ts";
 import { gatewayEnv } from "./gateway-env.ts";
 import { createGateway, GATEWAY_LIMITS, type Handlers } from "./gateway-server.ts";
@@ -35,7 +36,7 @@ async function main(): Promise<void> {
   };
   const server = createGateway(
     await loadHandlers(),
-    (error) => console.error("gateway: request not served", error),
+    (error) => console.error("gateway: request not served:", describeError(error)),
     limits,
   );
   for (const signal of ["SIGTERM", "SIGINT"] as const)

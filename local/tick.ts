@@ -2,7 +2,8 @@
  * EventBridge on one machine: `node local/tick.ts reconciler|archiver` invokes that function's handler at once, then at every full
  * minute, each time with a Lambda's context and whether the last run has ended or not. Environment: the function's env.ts.
  */
-import { ConfigurationInvalid, OperatingError } from "#core/domain/errors.ts";
+import { describeError } from "#core/domain/describe-error.ts";
+import { ConfigurationInvalid } from "#core/domain/errors.ts";
 import { makeContext } from "./gateway-event.ts";
 
 const MINUTE_MS = 60_000;
@@ -26,9 +27,7 @@ async function invoke(name: string, handler: Handler, timeoutMs: number): Promis
     await handler({}, makeContext(name, performance.now() + timeoutMs));
   } catch (error) {
     // As in AWS: an invocation that failed is in the log, and the next one comes at its time.
-    const { name: kind, message, stack } = error as Error;
-    const known = error instanceof OperatingError;
-    console.error(`${name}: run failed: ${known ? `${kind}: ${message}` : stack}`);
+    console.error(`${name}: run failed:`, describeError(error));
   }
 }
 

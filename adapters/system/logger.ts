@@ -22,10 +22,17 @@ const ALLOWED = [
   "status",
   "requestId",
   "message",
+  "error",
+  "at",
   "counters",
 ] as const satisfies readonly (keyof LogFields)[];
 
-/** A logger that writes one JSON line per message to stdout; fields outside the allow list are dropped. */
+const TEXT_LENGTH_MAX = 500;
+
+/**
+ * A logger that writes one JSON line per message to stdout. Fields outside the allow list are dropped, and so is what is neither text nor
+ * number, whatever the types say.
+ */
 export function openLogger(options: { service: string; level: LogLevel }): Logger {
   const sink = pino({
     level: options.level,
@@ -34,14 +41,29 @@ export function openLogger(options: { service: string; level: LogLevel }): Logge
     formatters: { level: (label) => ({ level: label }) },
   });
   return {
-    info: (message, fields) => sink.info(allowed(fields), message),
-    warn: (message, fields) => sink.warn(allowed(fields), message),
-    error: (message, fields) => sink.error(allowed(fields), message),
+    info: (message, fields) => sink.info(allowed(fields), plain(message) as string),
+    warn: (message, fields) => sink.warn(allowed(fields), plain(message) as string),
+    error: (message, fields) => sink.error(allowed(fields), plain(message) as string),
   };
 }
 
-function allowed(fields: LogFields = {}): LogFields {
+function allowed(fields: LogFields = {}): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
-  for (const name of ALLOWED) if (fields[name] !== undefined) kept[name] = fields[name];
+  for (const name of ALLOWED) {
+    const value = name === "counters" ? numbersOf(fields[name]) : plain(fields[name]);
+    if (value !== undefined) kept[name] = value;
+  }
   return kept;
+}
+
+function plain(value: unknown): string | number | undefined {
+  if (typeof value === "string") return value.slice(0, TEXT_LENGTH_MAX);
+  return typeof value === "number" ? value : undefined;
+}
+
+function numbersOf(counters: unknown): Record<string, number> | undefined {
+  if (typeof counters !== "object" || counters === null) return undefined;
+  return Object.fromEntries(
+    Object.entries(counters).filter(([, count]) => typeof count === "number"),
+  );
 }

@@ -1,4 +1,7 @@
-/** Structured log. Fields are an allow list: nothing that a tenant sent, no URL, no raw error. */
+/**
+ * Structured log. Fields are an allow list: nothing that a tenant sent, no URL but its origin; errors as describeError says them, which a
+ * lint rule sees to.
+ */
 export interface LogFields {
   readonly worker?: string;
   readonly shard?: string;
@@ -17,6 +20,10 @@ export interface LogFields {
   readonly status?: number;
   readonly requestId?: string;
   readonly message?: string;
+  /** Class of an error. */
+  readonly error?: string;
+  /** Place in our code. */
+  readonly at?: string;
   /** Sums since the last summary. */
   readonly counters?: Readonly<Record<string, number>>;
 }

@@ -1,5 +1,7 @@
 /** The middlewares of every API handler, in the order in which they run: find the route, authenticate (authenticate.ts), read the body; on errors, problem details. */
+
 import type { MiddlewareObj } from "@middy/core";
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError, OutcomeUnknown } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
@@ -45,12 +47,11 @@ export function answerProblems(logger: Logger): ApiMiddleware {
       const problem = error instanceof HttpProblem ? error : problemOf(error);
       const { requestId } = event.requestContext;
       if (problem.status >= 500) {
-        const code = error instanceof OperatingError ? error.code : (error?.name ?? "unknown");
-        const fields = { code, requestId, route: event.resource, status: problem.status };
-        logger.error(
-          "request not served: the caller is told to try again",
-          error instanceof OperatingError ? { ...fields, message: error.message } : fields,
-        );
+        const fields = { requestId, route: event.resource, status: problem.status };
+        logger.error("request not served: the caller is told to try again", {
+          ...fields,
+          ...describeError(error),
+        });
       }
       return {
         statusCode: problem.status,

@@ -12,6 +12,7 @@ export const repositoryRoot = resolve(import.meta.dirname, "../..");
 const configuration = [
   "biome.json",
   "no-ambient-time.grit",
+  "no-raw-error-in-log.grit",
   "package.json",
   "tsconfig.json",
   "infra/tsconfig.json",

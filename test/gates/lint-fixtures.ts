@@ -12,6 +12,15 @@ export type Fixture = {
 const longBody = Array.from({ length: 75 }, (_, n) => `  total += ${n};`).join("\n");
 const longFunction = `export function long(): number {\n  let total = 0;\n${longBody}\n  return total;\n}\n`;
 
+/** A file that logs `fields` beside a message, or another logger's way. */
+export function logCall(fields: string): string {
+  return `export function say(deps: { logger: { warn(...said: unknown[]): void } }, error: Error): void {
+  deps.logger.warn("not done: tried again", ${fields});
+  if (error.message === "") throw error;
+}
+`;
+}
+
 export const styleFixtures: readonly Fixture[] = [
   { rule: "format", path: "core/domain/format.ts", source: "export const a = 'single quotes';\n" },
   {
@@ -150,6 +159,20 @@ export const styleFixtures: readonly Fixture[] = [
   },
   { rule: "plugin", path: "core/ports/date-text.ts", source: "export const a = Date();\n" },
   { rule: "plugin", path: "core/domain/random.ts", source: "export const a = Math.random;\n" },
+  ...[
+    "{ message: error.message }",
+    "{ message: error.stack }",
+    "{ message: String(error) }",
+    "{ message: JSON.stringify({ error }) }",
+    "{ message: `failed: $" + "{error}` }",
+    "{ error }",
+    "{ ...error }",
+    "error",
+  ].map((fields, at) => ({
+    rule: "plugin",
+    path: `${["core/services/executor", "adapters/http", "functions/jobs-api", "workers/executor"][at % 4]}/log-${at}.ts`,
+    source: logCall(fields),
+  })),
   ...[
     "Buffer",
     "clearTimeout",

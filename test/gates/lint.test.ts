@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { boundaries } from "./boundary-fixtures.ts";
 import { gateTree, repositoryRoot, runTool, type TreeFiles } from "./gate-tree.ts";
-import { cycle, styleFixtures, targets } from "./lint-fixtures.ts";
+import { cycle, logCall, styleFixtures, targets } from "./lint-fixtures.ts";
 
 type Report = {
   readonly summary: { readonly changed: number; readonly unchanged: number };
@@ -137,6 +137,7 @@ describe("what passes", () => {
       "core/domain/schedule.ts": "export const next = (ms: number): Date => new Date(ms + 1);\n",
       "core/domain/schedule.test.ts": long.source,
       "test/support/long.ts": long.source,
+      "core/services/executor/log.ts": `import { describeError } from "#core/domain/describe-error.ts";\n\n${logCall("{ ...describeError(error), code: `a` }")}`,
       "local/start.ts": 'console.log("started");\n',
       "workers/_shared/read-env.ts": "export const home = process.env.HOME;\n",
     });

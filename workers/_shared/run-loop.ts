@@ -2,6 +2,7 @@
  * Paces one `…Once` step: calls it, waits as long as it asks, backs off while it throws, stops when told. What the step does is
  * its own affair; loops, backing off and stopping live here only.
  */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
@@ -63,10 +64,8 @@ export async function runLoop(
       const nowMs = deps.clock.monotonicMs();
       if (nowMs - saidMs >= SAID_AGAIN_EVERY_MS || failures === 1) {
         saidMs = nowMs;
-        const { code, message } = error;
         deps.logger.warn(`${loop.name}: database away or busy; trying again`, {
-          code,
-          message,
+          ...describeError(error),
           count: failures,
           delayMs: Math.round(delayMs),
         });

@@ -2,11 +2,13 @@
  * The life of a worker process: read the configuration, run until SIGTERM or SIGINT, drain, exit. A worker gets a signal to stop
  * on and returns its exit code; this file owns signals, exit codes and the deadline on leaving.
  */
+
 import { systemClock } from "#adapters/system/clock.ts";
 import { type LogLevel, openLogger } from "#adapters/system/logger.ts";
 import { type MetricsInMemory, openMetrics } from "#adapters/system/metrics.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { type EnvDeclaration, type EnvValues, readEnv } from "#adapters/system/read-env.ts";
+import { describeError } from "#core/domain/describe-error.ts";
 import { ConfigurationInvalid } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
@@ -43,6 +45,8 @@ export async function runWorker<const D extends EnvDeclaration>(
       // Whatever hangs, the process is gone before the platform kills it.
       setTimeout(() => process.exit(1), DRAIN_TOTAL_MS).unref();
     });
+  // Node would print it as it is, message and all.
+  process.on("uncaughtException", (error) => fail(logger, error));
   const summary = setInterval(() => sayCounters(logger, metrics), SUMMARY_EVERY_MS);
   try {
     const context = { env, clock: systemClock, random: systemRandom, metrics, logger };
@@ -53,12 +57,7 @@ export async function runWorker<const D extends EnvDeclaration>(
   } catch (error) {
     if (error instanceof ConfigurationInvalid) refuse(name, error);
     // A bug, or configuration that cannot work: stop here; the platform starts a fresh process and others take the jobs.
-    const { name: kind, message, stack } = error as Error;
-    logger.error(`${kind}: ${message}`, {
-      code: "worker-failed",
-      message: stack?.split("\n")[1]?.trim() ?? "",
-    });
-    process.exit(1);
+    fail(logger, error);
   } finally {
     clearInterval(summary);
   }
@@ -80,6 +79,11 @@ function readConfiguration<const D extends EnvDeclaration>(
 function refuse(name: string, { message }: ConfigurationInvalid): never {
   process.stderr.write(`${name}: ${message}\n`);
   process.exit(2);
+}
+
+function fail(logger: Logger, error: unknown): never {
+  logger.error("worker failed: the platform starts another", describeError(error));
+  process.exit(1);
 }
 
 function sayCounters(logger: Logger, metrics: MetricsInMemory): void {

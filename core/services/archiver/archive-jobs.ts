@@ -9,6 +9,7 @@
  * Several at once are safe and of some use: each begins anywhere in what it has read, and reads anew when it finds that another
  * was faster.
  */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { HistoryEntry, Sha256 } from "#core/domain/history.ts";
 import type { JobId } from "#core/domain/ids.ts";
@@ -71,10 +72,9 @@ class Run {
       return { end: await this.#untilDrained(), moved: this.#moved, kept: this.#kept };
     } catch (error) {
       if (!(error instanceof OperatingError) || !error.retryable) throw error;
-      const { code, message } = error;
       this.#deps.logger.warn(
         "archiving stopped: a store is away or busy; what was not copied is still in MySQL, and the next run goes on",
-        { shard: this.#deps.shard.name, code, message, count: this.#moved },
+        { shard: this.#deps.shard.name, count: this.#moved, ...describeError(error) },
       );
       return { end: "stopped", moved: this.#moved, kept: this.#kept };
     }
@@ -163,8 +163,7 @@ class Run {
       logger.error("history refuses a job: it stays in MySQL, and every run tries it again", {
         shard: shard.name,
         jobId,
-        code: refusal.code,
-        message: refusal.message,
+        ...describeError(refusal),
       });
     }
     return copied;

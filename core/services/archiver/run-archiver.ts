@@ -1,4 +1,5 @@
 /** One run over one shard: finished jobs to history, then tasks that have nothing left to show. */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { ARCHIVE_BACKLOG_COUNTED_MAX, PURGE_TASKS_MAX, TASK_KEPT_MS } from "#core/domain/limits.ts";
 import { type Archived, type ArchiverDeps, archiveJobs } from "./archive-jobs.ts";
@@ -55,8 +56,7 @@ async function orNothing(
     return await work();
   } catch (error) {
     if (!(error instanceof OperatingError) || !error.retryable) throw error;
-    const { code, message } = error;
-    deps.logger.warn(consequence, { shard: deps.shard.name, code, message });
+    deps.logger.warn(consequence, { shard: deps.shard.name, ...describeError(error) });
     return 0;
   }
 }

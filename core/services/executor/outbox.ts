@@ -3,6 +3,7 @@
  * at a time; kept and repeated until the database answers. A repeat after an unknown outcome changes nothing, because the
  * first write cleared the worker's id from the row.
  */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { RESULTS_GROUP_MAX } from "#core/domain/limits.ts";
@@ -90,13 +91,9 @@ export class Outbox {
         await this.#deps.jobs.recordResults([bare], this.#deps.retention);
       } catch (error) {
         if (!(error instanceof OperatingError) || error.retryable) throw error;
-        const { code } = error;
         this.#deps.logger.error(
           "result refused by the database; the job comes back at its backstop",
-          {
-            code,
-            jobId: result.id,
-          },
+          { jobId: result.id, ...describeError(error) },
         );
       }
     }

@@ -1,4 +1,5 @@
 /** History as readers ask it: a store that may be away, which is an answer and not an error. */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
@@ -21,11 +22,8 @@ export async function readHistory<T>(
     return { kind: "read", value: await ask(history) };
   } catch (error) {
     if (!(error instanceof OperatingError)) throw error;
-    const { code, message } = error;
-    logger.warn("history does not answer: the caller gets what MySQL has, and is told so", {
-      code,
-      message,
-    });
+    const said = "history does not answer: the caller gets what MySQL has, and is told so";
+    logger.warn(said, { ...describeError(error) });
     return { kind: "away" };
   }
 }

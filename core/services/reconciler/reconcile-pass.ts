@@ -8,6 +8,7 @@
  * Fencing comes first and waits for a claim under way, so that a fenced worker gets no more jobs: once none runs under it, none
  * ever will. Several passes at once are safe: a fence and a rescue are guarded writes, and whoever comes second changes nothing.
  */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
@@ -115,7 +116,7 @@ export class Reconciler {
       logger.warn("an executor could not be fenced yet; a later pass does it", {
         worker,
         shard: shard.name,
-        code: error.code,
+        ...describeError(error),
       });
       return false;
     }

@@ -1,4 +1,5 @@
 /** Passes over one shard, PASS_PERIOD_MS from look to look, until the run's time is out. */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { PASS_PERIOD_MS } from "#core/domain/limits.ts";
 import { type Pass, Reconciler, type ReconcilerDeps } from "./reconcile-pass.ts";
@@ -52,12 +53,10 @@ async function tryPass(
     return await reconciler.passOnce();
   } catch (error) {
     if (!(error instanceof OperatingError) || !error.retryable) throw error;
-    const { code, message } = error;
     if (failedBefore) return null;
     deps.logger.warn("no look at the leases: database away or busy; what was seen is forgotten", {
       shard: deps.shard.name,
-      code,
-      message,
+      ...describeError(error),
     });
     return null;
   }
