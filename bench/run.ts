@@ -1,50 +1,103 @@
 /**
  * `npm run bench -- <scenario> [--json FILE]`: runs one scenario and prints a table; the last line of stdout is one JSON object
- * with the figures and `"pass": true|false`. Progress goes to stderr. Exit code 0 only when it passes.
+ * with the figures, the machine and `"pass": true|false`. Progress goes to stderr. Exit code 0 only when it passes.
+ *
+ * `--save` keeps the figures, and the chart where there is one, in bench/results/. The load benches take `--quick`, `--seed N`,
+ * `--seconds N`, `--executors N`, `--rounds N` and `--profile DIR` (CPU profiles of the executors).
  */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { SetupError } from "#local/setup-error.ts";
-import type { Scenario } from "./scenario.ts";
+import { describeMachine } from "./machine.ts";
+import type { BenchOptions, Scenario } from "./scenario.ts";
 import { formatTable } from "./table.ts";
 
 const SCENARIOS: Readonly<Record<string, () => Promise<Scenario>>> = {
   api: async () => (await import("./api.ts")).scenario,
   egress: async () => (await import("./egress.ts")).scenario,
   p0: async () => (await import("./p0.ts")).scenario,
+  p1: async () => (await import("./p1.ts")).scenario,
+  p2: async () => (await import("./p2.ts")).scenario,
+  p3: async () => (await import("./p3.ts")).scenario,
+  p6: async () => (await import("./p6.ts")).scenario,
+  p7: async () => (await import("./p7.ts")).scenario,
   p8: async () => (await import("./p8.ts")).scenario,
+  p9: async () => (await import("./p9.ts")).scenario,
 };
 
 class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-function readArguments(args: readonly string[]): { name: string; jsonFile: string | null } {
+const RESULTS = join(import.meta.dirname, "results");
+const SEED_DEFAULT = 1;
+
+interface Arguments {
+  readonly name: string;
+  readonly jsonFiles: readonly string[];
+  readonly chartFile: string | null;
+  readonly options: BenchOptions;
+}
+
+function readArguments(args: readonly string[]): Arguments {
   const known = Object.keys(SCENARIOS).join(", ");
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
-      options: { json: { type: "string" } },
+      options: {
+        json: { type: "string" },
+        save: { type: "boolean", default: false },
+        quick: { type: "boolean", default: false },
+        seed: { type: "string" },
+        seconds: { type: "string" },
+        executors: { type: "string" },
+        rounds: { type: "string" },
+        profile: { type: "string" },
+      },
       allowPositionals: true,
     });
     const [name, ...rest] = positionals;
-    if (name !== undefined && rest.length === 0 && Object.hasOwn(SCENARIOS, name))
-      return { name, jsonFile: values.json ?? null };
-    throw new UsageError(
-      name === undefined
-        ? `name a scenario: ${known}`
-        : `no such scenario: ${positionals.join(" ")}; there are ${known}`,
-    );
+    if (name === undefined || rest.length > 0 || !Object.hasOwn(SCENARIOS, name))
+      throw new UsageError(
+        name === undefined
+          ? `name a scenario: ${known}`
+          : `no such scenario: ${positionals.join(" ")}; there are ${known}`,
+      );
+    const saved = (kind: string) => (values.save ? [join(RESULTS, `${name}.${kind}`)] : []);
+    return {
+      name,
+      jsonFiles: [...(values.json === undefined ? [] : [values.json]), ...saved("json")],
+      chartFile: saved("svg")[0] ?? null,
+      options: {
+        quick: values.quick,
+        seed: readNumber("seed", values.seed) ?? SEED_DEFAULT,
+        seconds: readNumber("seconds", values.seconds),
+        executors: readNumber("executors", values.executors),
+        rounds: readNumber("rounds", values.rounds),
+        profileDir: values.profile === undefined ? null : resolve(values.profile),
+      },
+    };
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const usage = `usage: npm run bench -- <scenario> [--json FILE]; scenarios: ${known}`;
+    const usage = `usage: npm run bench -- <scenario> [--json FILE] [--save] [--quick] [--seed N] [--seconds N] [--executors N] [--rounds N] [--profile DIR]; scenarios: ${known}`;
     throw new UsageError(usage, { cause: error });
   }
 }
 
+function readNumber(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new UsageError(`--${name} takes a whole number above 0`);
+  return Number(text);
+}
+
+function writeResult(file: string, text: string): void {
+  mkdirSync(dirname(resolve(file)), { recursive: true });
+  writeFileSync(file, text);
+}
+
 async function main(): Promise<number> {
-  const { name, jsonFile } = readArguments(process.argv.slice(2));
+  const { name, jsonFiles, chartFile, options } = readArguments(process.argv.slice(2));
   const scenario = await (SCENARIOS[name] as () => Promise<Scenario>)();
   const stopping = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -53,13 +106,13 @@ async function main(): Promise<number> {
   const elapsed = () => `${((performance.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s`;
   const say = (line: string) => void process.stderr.write(`${elapsed()}  ${line}\n`);
   say(`${name}: ${scenario.question}`);
-  const { pass, figures, table } = await scenario.run({ say, signal: stopping.signal });
+  const machine = describeMachine();
+  const { signal } = stopping;
+  const { pass, figures, table, chart } = await scenario.run({ say, signal, options });
   const tookS = Math.round((performance.now() - startedAt) / 100) / 10;
-  const json = JSON.stringify({ scenario: name, pass, tookS, ...figures });
-  if (jsonFile !== null) {
-    mkdirSync(dirname(resolve(jsonFile)), { recursive: true });
-    writeFileSync(jsonFile, `${json}\n`);
-  }
+  const json = JSON.stringify({ scenario: name, pass, tookS, ...figures, machine });
+  for (const file of jsonFiles) writeResult(file, `${json}\n`);
+  if (chartFile !== null && chart !== undefined) writeResult(chartFile, chart);
   process.stdout.write(`${formatTable(table)}\n\n${json}\n`);
   return pass ? 0 : 1;
 }

@@ -1,20 +1,45 @@
 /** What a scenario is given and what it answers. */
 
-export type Figure = string | number | boolean | null;
+/** JSON. */
+export type Figure =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Figure[]
+  | { readonly [name: string]: Figure };
+
+/** What the load benches may be asked for; the others take no notice. */
+export interface BenchOptions {
+  /** Sizes that show that it works, in seconds; the figures say nothing. */
+  readonly quick: boolean;
+  readonly seed: number;
+  /** How long load is applied, where it is applied for a time. */
+  readonly seconds: number | null;
+  /** How many executors, where a scenario does not vary that itself. */
+  readonly executors: number | null;
+  /** Repetitions of what is compared. */
+  readonly rounds: number | null;
+  /** Where executors leave their CPU profiles. */
+  readonly profileDir: string | null;
+}
 
 export interface ScenarioContext {
   /** Tells how far it is, on stderr. */
   readonly say: (line: string) => void;
   /** Aborted by Ctrl-C: the scenario cleans up and throws. */
   readonly signal: AbortSignal;
+  readonly options: BenchOptions;
 }
 
 export interface ScenarioOutcome {
   readonly pass: boolean;
   /** What goes into the JSON line beside `pass`. */
-  readonly figures: Readonly<Record<string, Figure | readonly Figure[]>>;
+  readonly figures: Readonly<Record<string, Figure>>;
   /** What is printed: rows of cells, the first row being the heads. */
   readonly table: readonly (readonly string[])[];
+  /** An SVG picture of it. */
+  readonly chart?: string;
 }
 
 export interface Scenario {

@@ -1,4 +1,5 @@
 /** What a scenario runs on: MySQL with durable settings, databases of its own, a sink and workers as separate processes. */
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
@@ -19,6 +20,8 @@ export interface BenchDatabases extends AsyncDisposable {
   readonly databasePrefix: string;
   /** Runs a statement on a connection of the bench's own. */
   run(sql: string): Promise<RowDataPacket[]>;
+  /** The server's process, where it runs on this machine and lets its file be read. */
+  pid(): Promise<number | null>;
 }
 
 /**
@@ -43,10 +46,12 @@ export async function openBenchDatabases(
     await admin.query("SET SESSION wait_timeout = 3600");
     await admin.query(`USE ${shardDatabase("0", databasePrefix)}`);
     say(`MySQL at ${new URL(uri).host}, databases ${databasePrefix}*`);
+    const run = async (sql: string) => (await admin.query<RowDataPacket[]>(sql))[0];
     return {
       mysqlUrl: uri,
       databasePrefix,
-      run: async (sql) => (await admin.query<RowDataPacket[]>(sql))[0],
+      run,
+      pid: async () => server.pid ?? readPid((await run("SELECT @@pid_file AS file"))[0]?.file),
       async [Symbol.asyncDispose]() {
         admin.destroy();
         await server.stop();
@@ -55,6 +60,14 @@ export async function openBenchDatabases(
   } catch (error) {
     await server.stop();
     throw error;
+  }
+}
+
+function readPid(file: unknown): number | null {
+  try {
+    return Number.parseInt(readFileSync(String(file), "utf8"), 10) || null;
+  } catch {
+    return null;
   }
 }
 
@@ -89,7 +102,7 @@ export async function startSink(): Promise<SinkProcess> {
 }
 
 /** A port of the loopback interface that nothing listens on now. */
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((found, failed) => {
     const server = createServer();
     server.once("error", failed);

@@ -1,0 +1,136 @@
+/** The processes of a load bench beside MySQL: target, executors, schedulers, and what they and MySQL use. */
+
+import { type OwnProcess, startProcess, startWorker } from "#test/support/worker-process.ts";
+import { sum } from "./figures.ts";
+import { PAYLOAD } from "./insert-tasks.ts";
+import { cpuMsOf, memoryMibOf } from "./machine.ts";
+import type { RawResult } from "./raw-client.ts";
+import type { BenchDatabases } from "./stack.ts";
+import type { TargetCalls } from "./target.ts";
+
+const START_MS = 15_000;
+const STOP_MS = 20_000;
+const RAW_MS = 120_000;
+const ASK_MS = 10_000;
+const LOOK_EVERY_MS = 10;
+
+export interface Target extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+  /** Calls since the last reset. */
+  count(): Promise<number>;
+  calls(): Promise<TargetCalls>;
+  reset(): Promise<void>;
+}
+
+export async function startTarget(): Promise<Target> {
+  const child = startProcess("bench/target.ts", {});
+  const url = (await child.line("target on ", START_MS)).replace("target on ", "");
+  const ask = async (what: string) => {
+    const response = await fetch(`${url}/_target/${what}`, { signal: AbortSignal.timeout(ASK_MS) });
+    return response.json();
+  };
+  return {
+    url,
+    pid: child.pid,
+    count: async () => (await ask("count")) as number,
+    calls: async () => (await ask("calls")) as TargetCalls,
+    reset: async () => void (await ask("reset")),
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+  };
+}
+
+export interface WorkersOptions {
+  readonly schedulers: number;
+  readonly executors: number;
+  readonly slots?: number;
+  /** Where executors leave CPU profiles; none when absent. */
+  readonly profileDir?: string | undefined;
+}
+
+export interface Workers extends AsyncDisposable {
+  readonly executors: readonly OwnProcess[];
+  readonly schedulers: readonly OwnProcess[];
+}
+
+/** Starts workers and waits until they run. On leaving they drain, and are killed when they do not. */
+export async function startWorkers(
+  { mysqlUrl, databasePrefix }: BenchDatabases,
+  { schedulers, executors, slots = 64, profileDir }: WorkersOptions,
+): Promise<Workers> {
+  const settings = (env: Record<string, string>) => ({ mysqlUrl, databasePrefix, env });
+  const profiling: Record<string, string> =
+    profileDir === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDir}` };
+  const executorEnv = { EXECUTOR_SLOTS: String(slots), ...profiling };
+  const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
+  const started = {
+    schedulers: times(schedulers, () => startWorker("scheduler", settings({}))),
+    executors: times(executors, () => startWorker("executor", settings(executorEnv))),
+  };
+  const all = [...started.schedulers, ...started.executors];
+  const stop = async () => {
+    for (const one of all) one.signal("SIGTERM");
+    await Promise.allSettled(all.map((one) => one.ended(STOP_MS)));
+    for (const one of all) await one[Symbol.asyncDispose]();
+  };
+  try {
+    await Promise.all(all.map((one) => one.line('"started"', START_MS)));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { ...started, [Symbol.asyncDispose]: stop };
+}
+
+/** CPU ms so far and memory now, of each kind of process together, and the statements that MySQL has got. */
+export interface Usage {
+  readonly executorsCpuMs: number;
+  readonly schedulersCpuMs: number;
+  readonly mysqlCpuMs: number;
+  readonly targetCpuMs: number;
+  readonly executorsMib: number;
+  readonly mysqlMib: number;
+  readonly statements: number;
+}
+
+export async function readUsage(
+  databases: BenchDatabases,
+  workers: Workers,
+  target: Target,
+): Promise<Usage> {
+  const [row] = await databases.run("SHOW GLOBAL STATUS LIKE 'Questions'");
+  const mysqlPid = await databases.pid();
+  const cpu = (processes: readonly OwnProcess[]) => sum(processes.map(({ pid }) => cpuMsOf(pid)));
+  return {
+    executorsCpuMs: cpu(workers.executors),
+    schedulersCpuMs: cpu(workers.schedulers),
+    mysqlCpuMs: cpuMsOf(mysqlPid),
+    targetCpuMs: cpuMsOf(target.pid),
+    executorsMib: sum(workers.executors.map(({ pid }) => memoryMibOf(pid))),
+    mysqlMib: memoryMibOf(mysqlPid),
+    statements: Number(row?.Value),
+  };
+}
+
+/** Waits until `met`, looking every 10 ms; false when it is not after `deadlineMs`. */
+export async function waitUntil(
+  met: () => Promise<boolean>,
+  deadlineMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const endMs = performance.now() + deadlineMs;
+  while (performance.now() < endMs) {
+    signal.throwIfAborted();
+    if (await met()) return true;
+    await new Promise((wake) => setTimeout(wake, LOOK_EVERY_MS));
+  }
+  return false;
+}
+
+/** One leg of raw undici against the target, in a process of its own. */
+export async function callRaw(target: Target, calls: number, connections = 64): Promise<RawResult> {
+  const args = [`${target.url}/ok/0/2/9`, String(calls), String(connections), PAYLOAD];
+  await using child = startProcess("bench/raw-client.ts", {}, args);
+  const line = await child.line("raw {", RAW_MS);
+  return JSON.parse(line.slice("raw ".length)) as RawResult;
+}

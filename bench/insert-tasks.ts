@@ -1,0 +1,59 @@
+/** Tasks by the thousand, inserted as rows: what the API would take minutes for. */
+import { partitionOfTask, type TaskId, taskIdToBytes } from "#core/domain/ids.ts";
+import type { LoadTask } from "./load-model.ts";
+import type { BenchDatabases } from "./stack.ts";
+
+/** What every call of the benches carries, those of raw undici too. */
+export const PAYLOAD = JSON.stringify({ report: "daily", rows: 1_000, pad: "x".repeat(160) });
+const RETRY = {
+  maxAttempts: 3,
+  initialDelaySeconds: 10,
+  factor: 2,
+  maxDelaySeconds: 60,
+  jitter: 0,
+};
+const GROUP = 2_000;
+
+/** Takes away whatever an earlier leg has left. */
+export async function emptyTables({ run }: BenchDatabases): Promise<void> {
+  for (const table of ["jobs", "tasks", "task_versions", "dead_letters", "workers", "revocations"])
+    await run(`TRUNCATE TABLE ${table}`);
+}
+
+export async function insertTasks(
+  { run }: BenchDatabases,
+  tasks: readonly LoadTask[],
+): Promise<void> {
+  // In the order of the primary key: pages are filled once.
+  const sorted = tasks.toSorted((a, b) => partitionOfTask(a.id) - partitionOfTask(b.id));
+  for (let from = 0; from < sorted.length; from += GROUP) {
+    const group = sorted.slice(from, from + GROUP);
+    await run(
+      `INSERT INTO task_versions (part, task_id, request_version, request, timeout_ms, retry) VALUES ${group.map(versionRow).join(",")}`,
+    );
+    await run(
+      `INSERT INTO tasks (part, id, tenant_id, name, tags, status, schedule, priority, catch_up, next_run_at, version, request_version, timeout_ms, max_attempts, created_at, updated_at) VALUES ${group.map(taskRow).join(",")}`,
+    );
+  }
+  await run("ANALYZE TABLE tasks, task_versions, jobs");
+}
+
+function versionRow({ id, url, timeoutMs }: LoadTask): string {
+  const headers = { "content-type": "application/json" };
+  const request = { method: "POST", url, headers, body: PAYLOAD, bodyBase64: null };
+  return `(${partitionOfTask(id)},${hex(id)},1,${quoted(request)},${timeoutMs},${quoted(RETRY)})`;
+}
+
+function taskRow({ id, tenantId, schedule, priority, nextRunAtMs, timeoutMs }: LoadTask): string {
+  const at = new Date(nextRunAtMs).toISOString().replace("T", " ").replace("Z", "");
+  return `(${partitionOfTask(id)},${hex(id)},'${tenantId}','${id}','[]','active',${quoted(schedule)},${priority},'all','${at}',1,1,${timeoutMs},${RETRY.maxAttempts},UTC_TIMESTAMP(3),UTC_TIMESTAMP(3))`;
+}
+
+function hex(id: TaskId): string {
+  return `0x${Buffer.from(taskIdToBytes(id)).toString("hex")}`;
+}
+
+/** Nothing that the benches write has quotes or backslashes of its own but JSON's. */
+function quoted(value: object): string {
+  return `'${JSON.stringify(value).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,136 @@
+/**
+ * The load that the benches measure with: 1,000 tenants and 50,000 tasks, of which the ten largest tenants hold 40 %; 38
+ * executions a second on average; 30,000 tasks due at one second, as at 09:00:00; endpoints fast, slow, flaky and permanently
+ * down. A model is a function of its seed and of the instants given: the same seed is the same load again.
+ */
+
+import { assert } from "#core/domain/assert.ts";
+import {
+  makeTaskId,
+  parseTenantId,
+  partitionOfTenant,
+  type TaskId,
+  type TenantId,
+} from "#core/domain/ids.ts";
+import type { Schedule } from "#core/domain/schedule.ts";
+
+export interface LoadTask {
+  readonly id: TaskId;
+  readonly tenantId: TenantId;
+  /** 0 critical to 3 low. */
+  readonly priority: number;
+  readonly schedule: Schedule;
+  readonly nextRunAtMs: number;
+  readonly url: string;
+  readonly timeoutMs: number;
+}
+
+export interface LoadModelOptions {
+  readonly seed: number;
+  /** Where the target listens. */
+  readonly targetUrl: string;
+  /** The first runs of the steady tasks come from here on. */
+  readonly fromMs: number;
+  /** When the peak's tasks are due. */
+  readonly peakAtMs: number;
+  /** 1 is the model; 0.01 is a hundredth of its tenants, tasks and executions a second. */
+  readonly scale: number;
+  /** `mixed` is the model's; `instant` answers every call at once, to compare with raw calls. */
+  readonly endpoints: "mixed" | "instant";
+}
+
+export const TENANTS = 1_000;
+export const PEAK_TASKS = 30_000;
+/** How many tasks have which period: 37.7 executions a second altogether, the daily ones of the peak not counted. */
+const STEADY: readonly (readonly [count: number, seconds: number])[] = [
+  [1_500, 60],
+  [3_000, 300],
+  [9_600, 3_600],
+  [5_900, 86_400],
+];
+/** Groups of calls, in the target's words. */
+export const STEADY_GROUP = 0;
+export const PEAK_GROUP = 1;
+
+const DAY_SECONDS = 86_400;
+const LARGEST = 10;
+const LARGEST_SHARE = 0.4;
+const PRIORITY_SHARES = [0.05, 0.15, 0.6, 0.2];
+/** Nothing listens on the discard port: a connection is refused at once. */
+const DOWN_URL = "http://127.0.0.1:9/down";
+const TIMEOUT_MS = 10_000;
+
+/** Pseudo-random numbers in [0, 1) that depend on the seed alone (mulberry32). */
+export function seededUnit(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export function buildLoadModel(options: LoadModelOptions): LoadTask[] {
+  const { scale, fromMs, peakAtMs } = options;
+  const unit = seededUnit(options.seed);
+  const scaled = (count: number) => Math.max(1, Math.round(count * scale));
+  const tenants = Math.max(LARGEST + 1, scaled(TENANTS));
+  const tasks: LoadTask[] = [];
+  const add = (seconds: number, nextRunAtMs: number, group: number) => {
+    const tenantId = tenantNamed(`load-${pickTenant(unit, tenants)}`);
+    const priority = pickPriority(unit());
+    const anchor = new Date(nextRunAtMs).toISOString();
+    tasks.push({
+      id: seededTaskId(tenantId, fromMs, unit),
+      tenantId,
+      priority,
+      schedule: { type: "every", seconds, anchor },
+      nextRunAtMs,
+      url: pickEndpoint(unit, options, `${priority}/${group}`),
+      timeoutMs: TIMEOUT_MS,
+    });
+  };
+  for (const [count, seconds] of STEADY)
+    for (let i = scaled(count); i > 0; i--)
+      add(seconds, fromMs + Math.floor(unit() * seconds) * 1_000, STEADY_GROUP);
+  for (let i = scaled(PEAK_TASKS); i > 0; i--) add(DAY_SECONDS, peakAtMs, PEAK_GROUP);
+  return tasks;
+}
+
+export function tenantNamed(name: string): TenantId {
+  const tenantId = parseTenantId(name);
+  assert(tenantId !== null, `${name} is a tenant's id`);
+  return tenantId;
+}
+
+export function seededTaskId(tenantId: TenantId, atMs: number, unit: () => number): TaskId {
+  const bytes = Uint8Array.from({ length: 8 }, () => Math.floor(unit() * 256));
+  return makeTaskId(atMs, partitionOfTenant(tenantId), bytes);
+}
+
+/** The ten largest hold their share evenly, the others the rest. */
+function pickTenant(unit: () => number, tenants: number): number {
+  if (unit() < LARGEST_SHARE) return Math.floor(unit() * LARGEST);
+  return LARGEST + Math.floor(unit() * (tenants - LARGEST));
+}
+
+function pickPriority(at: number): number {
+  let left = at;
+  for (const [rank, share] of PRIORITY_SHARES.entries()) {
+    if (left < share) return rank;
+    left -= share;
+  }
+  return PRIORITY_SHARES.length - 1;
+}
+
+/** 80 % answer within 20 ms, 12 % take 50 to 500 ms, 5 % fail three times of ten, 3 % are down. */
+function pickEndpoint(unit: () => number, options: LoadModelOptions, tail: string): string {
+  const { targetUrl, endpoints } = options;
+  const [kind, amount] = [unit(), unit()];
+  if (endpoints === "instant") return `${targetUrl}/ok/0/${tail}`;
+  if (kind < 0.8) return `${targetUrl}/delay/${Math.floor(amount * 21)}/${tail}`;
+  if (kind < 0.92) return `${targetUrl}/delay/${50 + Math.floor(amount * 451)}/${tail}`;
+  if (kind < 0.97) return `${targetUrl}/flaky/30/${tail}`;
+  return `${DOWN_URL}/${tail}`;
+}

@@ -1,0 +1,85 @@
+/**
+ * The endpoint of the load benches, as a process of its own: cheap, so that it measures its callers and not itself. It notes of
+ * every call when it came, when it was scheduled, its priority and its group, in columns of numbers.
+ *
+ * A path is /<kind>/<value>/<priority>/<group>: /ok/0 · /delay/20 (ms) · /status/503 · /flaky/30 (of a hundred calls so many are
+ * answered 500, told by the job's id and the attempt, so that a run can be repeated) · /hang/0.
+ */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** One entry a call in each, oldest first. */
+export interface TargetCalls {
+  readonly arrivedAtMs: number[];
+  readonly scheduledAtMs: number[];
+  readonly attempt: number[];
+  readonly priority: number[];
+  readonly group: number[];
+}
+
+const CALLS_MAX = 1_000_000;
+
+class Calls implements TargetCalls {
+  readonly arrivedAtMs: number[] = [];
+  readonly scheduledAtMs: number[] = [];
+  readonly attempt: number[] = [];
+  readonly priority: number[] = [];
+  readonly group: number[] = [];
+
+  add(headers: IncomingMessage["headers"], priority: number, group: number): void {
+    if (this.arrivedAtMs.length >= CALLS_MAX) throw new Error("the target is full: reset it");
+    this.arrivedAtMs.push(Date.now());
+    this.scheduledAtMs.push(Date.parse(String(headers["x-scheduled-at"])));
+    this.attempt.push(Number(headers["x-attempt"]));
+    this.priority.push(priority);
+    this.group.push(group);
+  }
+}
+
+/** Listens on a free port of 127.0.0.1; answers until the process ends. */
+async function serve(): Promise<number> {
+  let calls = new Calls();
+  const server = createServer((request, response) => {
+    const [, kind = "", value = "", priority, group] = (request.url ?? "").split("/");
+    if (kind === "_target") {
+      if (value === "reset") calls = new Calls();
+      response.end(JSON.stringify(value === "calls" ? calls : calls.arrivedAtMs.length));
+      return;
+    }
+    calls.add(request.headers, Number(priority), Number(group));
+    request.once("end", () => answer(kind, Number(value), request, response)).resume();
+  });
+  server.keepAliveTimeout = 120_000;
+  server.listen(0, "127.0.0.1", 4_096);
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+/** Answers as the path says; a call that hangs is never answered. */
+function answer(
+  kind: string,
+  value: number,
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const end = (status: number) => response.writeHead(status).end("ok");
+  const failed = () => share(`${headers["idempotency-key"]}${headers["x-attempt"]}`) < value;
+  if (kind === "delay" && value > 0) setTimeout(end, value, 200);
+  else if (kind === "status") end(value);
+  else if (kind === "flaky") end(failed() ? 500 : 200);
+  else if (kind !== "hang") end(200);
+}
+
+/** 0 to 99, evenly: FNV-1a. */
+function share(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0) % 100;
+}
+
+if (import.meta.main) {
+  console.log(`target on http://127.0.0.1:${await serve()}`);
+  // Whoever started it is gone when its standard input ends.
+  process.stdin.once("end", () => process.exit(0)).resume();
+}
