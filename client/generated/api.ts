@@ -33,6 +33,33 @@ export type TaskInput = {
     readonly url: string;
     /** Sent as they are written. Not those of the connection, nor the ones by which an endpoint knows our calls. */
     readonly headers?: Readonly<Record<string, string>>;
+    /** Headers whose values nobody can read again. Sent beside `headers`. */
+    readonly secretHeaders?: Readonly<Record<string, string | {
+      /** As it was answered: the secret stays what it is. */
+      readonly fingerprint: string;
+    }>>;
+    /** How the call says who it is, in `Authorization`. The secret is never answered, only its fingerprint. */
+    readonly auth?: {
+      readonly type: "bearer";
+      readonly token?: string;
+      /** As it was answered: the secret stays what it is. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "basic";
+      readonly username: string;
+      readonly password?: string;
+      /** As it was answered: the secret stays what it is. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "oauth2";
+      /** http or https. Checked when it is called too: only public addresses are. */
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly clientSecret?: string;
+      readonly scope?: string | null;
+      /** As it was answered: the secret stays what it is. */
+      readonly fingerprint?: string;
+    } | null;
     /** Text, kept byte for byte as UTF-8, up to 256 KB. */
     readonly body?: string | null;
     /** Binary, up to 256 KB; instead of `body`. */
@@ -96,6 +123,32 @@ export type TaskPatch = {
     /** http or https. Checked when it is called too: only public addresses are. */
     readonly url?: string;
     readonly headers?: Readonly<Record<string, string | null>> | null;
+    readonly secretHeaders?: Readonly<Record<string, string | {
+      /** As it was answered: the secret stays what it is. */
+      readonly fingerprint: string;
+    } | null>> | null;
+    /** How the call says who it is, in `Authorization`. The secret is never answered, only its fingerprint. */
+    readonly auth?: {
+      readonly type: "bearer";
+      readonly token?: string;
+      /** As it was answered: the secret stays what it is. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "basic";
+      readonly username: string;
+      readonly password?: string;
+      /** As it was answered: the secret stays what it is. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "oauth2";
+      /** http or https. Checked when it is called too: only public addresses are. */
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly clientSecret?: string;
+      readonly scope?: string | null;
+      /** As it was answered: the secret stays what it is. */
+      readonly fingerprint?: string;
+    } | null;
     /** Text, kept byte for byte as UTF-8, up to 256 KB. */
     readonly body?: string | null;
     /** Binary, up to 256 KB; instead of `body`. */
@@ -228,6 +281,29 @@ export type Task = {
     readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
     readonly url: string;
     readonly headers: Readonly<Record<string, string>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly secretHeaders?: Readonly<Record<string, {
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    }>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly auth?: {
+      readonly type: "bearer";
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "basic";
+      readonly username: string;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "oauth2";
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly scope: string | null;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    };
     readonly body: string | null;
     /** Only where the body is binary; `body` is then null. */
     readonly bodyBase64?: string;
@@ -282,6 +358,29 @@ export type ListedTask = {
     readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
     readonly url: string;
     readonly headers: Readonly<Record<string, string>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly secretHeaders?: Readonly<Record<string, {
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    }>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly auth?: {
+      readonly type: "bearer";
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "basic";
+      readonly username: string;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "oauth2";
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly scope: string | null;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    };
     readonly bodyBytes: number;
   };
 };
@@ -369,6 +468,29 @@ export type Job = {
     readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
     readonly url: string;
     readonly headers: Readonly<Record<string, string>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly secretHeaders?: Readonly<Record<string, {
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    }>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly auth?: {
+      readonly type: "bearer";
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "basic";
+      readonly username: string;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "oauth2";
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly scope: string | null;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    };
     readonly body: string | null;
     /** Only where the body is binary; `body` is then null. */
     readonly bodyBase64?: string;
@@ -434,6 +556,29 @@ export type ListedJob = {
     readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
     readonly url: string;
     readonly headers: Readonly<Record<string, string>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly secretHeaders?: Readonly<Record<string, {
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    }>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly auth?: {
+      readonly type: "bearer";
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "basic";
+      readonly username: string;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "oauth2";
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly scope: string | null;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    };
     readonly bodyBytes: number;
   } | null;
 };
@@ -502,6 +647,29 @@ export type DeadLetter = {
     readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
     readonly url: string;
     readonly headers: Readonly<Record<string, string>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly secretHeaders?: Readonly<Record<string, {
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    }>>;
+    /** Absent where there is none, and in jobs that are archived. */
+    readonly auth?: {
+      readonly type: "bearer";
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "basic";
+      readonly username: string;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    } | {
+      readonly type: "oauth2";
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly scope: string | null;
+      /** The same for the same secret of a tenant. Absent in jobs, which send what it is by then. */
+      readonly fingerprint?: string;
+    };
     readonly bodyBytes: number;
   } | null;
   /** By what the list is sorted; just before or at `finishedAt`. */

@@ -8,7 +8,7 @@ import {
 } from "#core/domain/limits.ts";
 import { TOO_LARGE } from "./validate.ts";
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** What HTTP lets a value hold: visible ASCII, blanks, tabs and Latin-1. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Headers of a connection, and what the caller sets itself. */
@@ -29,6 +29,8 @@ const CONNECTION_HEADERS = [
 ];
 /** Headers by which an endpoint knows our calls. */
 const OWN_HEADERS = ["idempotency-key", "x-attempt", "x-scheduled-at"];
+/** … and by which it knows that they are ours. */
+const SIGNATURE_HEADERS = "webhook-";
 
 export const url = z
   .string()
@@ -59,7 +61,7 @@ export const headers = z
   .describe(
     "Sent as they are written. Not those of the connection, nor the ones by which an endpoint knows our calls.",
   )
-  .meta({ maxProperties: HEADERS_MAX, propertyNames: { pattern: TOKEN.source } });
+  .meta({ maxProperties: HEADERS_MAX, propertyNames: { pattern: HEADER_NAME.source } });
 
 function refuseHeaders(all: Readonly<Record<string, string>>, ctx: z.RefinementCtx): void {
   const names = Object.keys(all);
@@ -81,11 +83,17 @@ function refuseHeaders(all: Readonly<Record<string, string>>, ctx: z.RefinementC
     });
 }
 
-function faultOfHeader(name: string, value: string, seen: ReadonlySet<string>): string | null {
+/** What is wrong with a header, given the lower-case names of those before it; null when nothing is. Never repeats the value. */
+export function faultOfHeader(
+  name: string,
+  value: string,
+  seen: ReadonlySet<string>,
+): string | null {
   const lowerCase = name.toLowerCase();
-  if (!TOKEN.test(name)) return "is not a header name";
+  if (!HEADER_NAME.test(name)) return "is not a header name";
   if (CONNECTION_HEADERS.includes(lowerCase)) return "belongs to the connection and cannot be set";
-  if (OWN_HEADERS.includes(lowerCase)) return "is set by this service on every call";
+  if (OWN_HEADERS.includes(lowerCase) || lowerCase.startsWith(SIGNATURE_HEADERS))
+    return "is set by this service on every call";
   if (seen.has(lowerCase)) return "is given twice (the case of a name does not matter)";
   if (!VALUE.test(value))
     return "must not contain line breaks, control characters or characters outside Latin-1";

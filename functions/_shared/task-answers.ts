@@ -13,10 +13,36 @@ const answeredSchedule = z
   ])
   .describe("In canonical form: with the zone's own name, and every default filled in.");
 
+const fingerprint = z
+  .string()
+  .regex(/^[0-9a-f]{8}$/)
+  .optional()
+  .describe(
+    "The same for the same secret of a tenant. Absent in jobs, which send what it is by then.",
+  );
+
 const requestFields = {
   method: z.enum(METHODS),
   url: z.string(),
   headers: z.record(z.string(), z.string()),
+  secretHeaders: z
+    .record(z.string(), z.strictObject({ fingerprint }))
+    .optional()
+    .describe("Absent where there is none, and in jobs that are archived."),
+  auth: z
+    .discriminatedUnion("type", [
+      z.strictObject({ type: z.literal("bearer"), fingerprint }),
+      z.strictObject({ type: z.literal("basic"), username: z.string(), fingerprint }),
+      z.strictObject({
+        type: z.literal("oauth2"),
+        tokenUrl: z.string(),
+        clientId: z.string(),
+        scope: z.string().nullable(),
+        fingerprint,
+      }),
+    ])
+    .optional()
+    .describe("Absent where there is none, and in jobs that are archived."),
 };
 
 export const answeredRequest = z.strictObject({

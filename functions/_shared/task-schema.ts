@@ -21,6 +21,14 @@ import { BODILESS_METHODS } from "#core/services/tasks/run-task.ts";
 import type { TaskSettings } from "#core/services/tasks/task-settings.ts";
 import { instant, line, pageQuery, timezone, wholeNumber } from "./field-types.ts";
 import { body, bodyBase64, headers, refuseTwoBodies, url } from "./http-fields.ts";
+import {
+  auth,
+  namedSecrets,
+  refuseHeaderClashes,
+  secretHeaders,
+  secretHeadersPatch,
+  secretsOf,
+} from "./secret-fields.ts";
 
 const UPCOMING_COUNT_DEFAULT = 10;
 const RETRY_ON_MAX = 20;
@@ -87,11 +95,14 @@ const requestSchema = z
     method: method.default("POST"),
     url,
     headers: headers.default({}),
+    secretHeaders: secretHeaders.optional(),
+    auth: auth.nullish(),
     body: body.nullable().default(null),
     bodyBase64: bodyBase64.nullable().default(null),
   })
   .superRefine((value, ctx) => {
     refuseTwoBodies(value, ctx);
+    refuseHeaderClashes(value, ctx);
     const field = value.body === null ? "bodyBase64" : "body";
     if (value[field] === null || !BODILESS_METHODS.includes(value.method)) return;
     const message = `${value.method} requests carry no body`;
@@ -212,18 +223,28 @@ export const taskSchema = z
       startAt,
       endAt,
       timeoutSeconds,
-      request,
+      request: { secretHeaders: given, auth: credential, ...request },
       captureResponse,
       ...rest
     }): TaskSettings => ({
       ...rest,
-      request: captureResponse ? request : { ...request, captureResponse },
+      ...secretSettings({ secretHeaders: given, auth: credential }),
+      request: {
+        ...request,
+        ...namedSecrets({ secretHeaders: given, auth: credential }),
+        ...(captureResponse ? {} : { captureResponse }),
+      },
       schedule: schedule.schedule,
       startAtMs: startAt,
       endAtMs: endAt,
       timeoutMs: timeoutSeconds * 1_000,
     }),
   );
+
+function secretSettings(given: Parameters<typeof secretsOf>[0]): Pick<TaskSettings, "secrets"> {
+  const secrets = secretsOf(given);
+  return Object.keys(secrets).length === 0 ? {} : { secrets };
+}
 
 /** Each item is checked by itself, by taskSchema: one that is not valid stands in nobody's way. */
 export const bulkSchema = z.strictObject({
@@ -251,6 +272,8 @@ export const taskPatchSchema = z.strictObject({
       method: method.nullish(),
       url: url.optional(),
       headers: z.record(z.string(), z.string().nullable()).nullish(),
+      secretHeaders: secretHeadersPatch.nullish(),
+      auth: auth.nullish(),
       body: body.nullish(),
       bodyBase64: bodyBase64.nullish(),
     })

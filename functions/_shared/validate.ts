@@ -64,7 +64,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
     case "invalid_value":
       return `must be one of ${issue.values.map(String).join(", ")}`;
     case "invalid_union":
-      return `must be one of ${(issue as { options?: unknown[] }).options?.join(", ") ?? "the known kinds"}`;
+      return messageOfUnion(issue);
     case "too_small":
       return issue.origin === "string" ? "must not be empty" : `must be at least ${issue.minimum}`;
     case "too_big":
@@ -76,4 +76,11 @@ function messageOf(issue: z.core.$ZodIssue): string {
     default:
       return issue.message;
   }
+}
+
+/** What the schema says of its kinds, else their names. */
+function messageOfUnion(issue: z.core.$ZodIssueInvalidUnion): string {
+  if (issue.message !== "Invalid input") return issue.message;
+  const { options } = issue as { readonly options?: readonly unknown[] };
+  return `must be one of ${options?.join(", ") ?? "the known kinds"}`;
 }

@@ -13,6 +13,7 @@ import {
   taskIdOf,
   versionMismatch,
 } from "../_shared/read-request.ts";
+import { secretsOf } from "../_shared/secret-fields.ts";
 import { taskPatchSchema, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { isObject, mergeTask } from "./merge-patch.ts";
@@ -26,7 +27,7 @@ export async function editTaskOperation(
   const taskId = taskIdOf(request);
   const patch = request.json;
   if (!isObject(patch)) throw fieldsProblem([{ field: "", message: "must be an object" }]);
-  validate(taskPatchSchema, patch);
+  const given = validate(taskPatchSchema, patch);
   const { tenantId, quotas } = request.principal;
   const result = await editTask(
     deps,
@@ -34,7 +35,7 @@ export async function editTaskOperation(
     taskId,
     ifVersionOf(request),
     (current) => applyPatch(current, patch),
-    quotas,
+    { quotas, secrets: secretsOf(given.request ?? {}) },
   );
   switch (result.kind) {
     case "written":

@@ -1,6 +1,6 @@
 /**
  * JSON merge patch (RFC 7396) of a task, with what makes sense for one: the schedule is replaced whole, header names meet
- * whatever their case, and giving one form of the body takes the other away.
+ * whatever their case, a credential is replaced whole, and giving one form of the body takes the other away.
  */
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -34,8 +34,8 @@ function merge(target: JsonObject, patch: JsonObject): Record<string, unknown> {
 
 function mergeRequest(target: JsonObject, patch: JsonObject): JsonObject {
   const merged = merge(target, patch);
-  if (isObject(patch.headers))
-    merged.headers = mergeHeaders(fieldsOf(target.headers), patch.headers);
+  for (const field of ["headers", "secretHeaders"])
+    if (isObject(patch[field])) merged[field] = mergeHeaders(fieldsOf(target[field]), patch[field]);
   if (isSet(patch.body) && !isSet(patch.bodyBase64)) delete merged.bodyBase64;
   if (isSet(patch.bodyBase64) && !isSet(patch.body)) delete merged.body;
   return merged;

@@ -3,23 +3,27 @@ import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "../_shared/present-request.ts";
 import { HttpProblem } from "../_shared/problem.ts";
 
-export function presentTask({ task, version }: TaskWithVersion): unknown {
-  return present(task, version, presentRequest(version.request));
+export function presentTask({ task, version, secrets = [] }: TaskWithVersion): unknown {
+  return present(task, version, presentRequest(version.request, secrets));
 }
 
-export function presentTaskInList({ task, version }: TaskWithVersion): unknown {
-  return present(task, version, presentRequestInList(version.request));
+export function presentTaskInList({ task, version, secrets = [] }: TaskWithVersion): unknown {
+  return present(task, version, presentRequestInList(version.request, secrets));
 }
 
 /** The fields that create takes. */
-export function presentSettings({ task, version }: TaskWithVersion): Record<string, unknown> {
+export function presentSettings({
+  task,
+  version,
+  secrets = [],
+}: TaskWithVersion): Record<string, unknown> {
   return {
     name: task.name,
     description: task.description,
     tags: task.tags,
     schedule: task.schedule,
     priority: task.priority,
-    request: presentRequest(version.request),
+    request: presentRequest(version.request, secrets),
     timeoutSeconds: version.timeoutMs / 1_000,
     retry: version.retry,
     captureResponse: version.request.captureResponse !== false,

@@ -3,7 +3,7 @@ import type { Quotas } from "#core/domain/quotas.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Creation } from "#core/ports/task-store.ts";
-import { buildTask } from "./build-task.ts";
+import { buildTask, withSecrets } from "./build-task.ts";
 import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 export type Created =
@@ -27,6 +27,7 @@ export async function createTask(
   const outcome = buildTask(deps, tenantId, settings, quotas);
   if (outcome.kind === "invalid") return outcome;
   const { tasks } = deps.shards.forTenant(tenantId);
-  const result = await tasks.create(outcome.built, idempotency, quotas);
-  return result.kind === "created" ? { kind: "created", created: outcome.built } : result;
+  const created = await withSecrets(deps, outcome.built, settings);
+  const result = await tasks.create(created, idempotency, quotas);
+  return result.kind === "created" ? { kind: "created", created } : result;
 }

@@ -1,7 +1,7 @@
 import type { TenantId } from "#core/domain/ids.ts";
 import type { Quotas } from "#core/domain/quotas.ts";
-import type { TaskWithVersion } from "#core/domain/task.ts";
-import { buildTask } from "./build-task.ts";
+import type { NewTask } from "#core/ports/task-store.ts";
+import { buildTask, withSecrets } from "./build-task.ts";
 import type { Created } from "./create-task.ts";
 import type { TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
@@ -12,8 +12,14 @@ export async function createTasks(
   all: readonly TaskSettings[],
   quotas: Quotas,
 ): Promise<readonly Created[]> {
-  const outcomes = all.map((settings) => buildTask(deps, tenantId, settings, quotas));
-  const built: readonly TaskWithVersion[] = outcomes.flatMap((outcome) =>
+  const outcomes = await Promise.all(
+    all.map(async (settings) => {
+      const outcome = buildTask(deps, tenantId, settings, quotas);
+      if (outcome.kind === "invalid") return outcome;
+      return { ...outcome, built: await withSecrets(deps, outcome.built, settings) };
+    }),
+  );
+  const built: readonly NewTask[] = outcomes.flatMap((outcome) =>
     outcome.kind === "built" ? [outcome.built] : [],
   );
   const creations = await deps.shards.forTenant(tenantId).tasks.createMany(built, quotas);

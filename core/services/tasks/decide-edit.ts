@@ -9,7 +9,9 @@ import type { Job, Retention } from "#core/domain/job.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";
 import { atInstantMs, ScheduleError } from "#core/domain/schedule.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
+import type { SealedSecret } from "#core/domain/task-secrets.ts";
 import type { LockedTask, TaskEdit } from "#core/ports/task-store.ts";
+import { decideSecrets } from "./decide-secrets.ts";
 import { firstRunAfter } from "./first-run.ts";
 import { coverPassedRuns } from "./passed-runs.ts";
 import { isSame } from "./same.ts";
@@ -28,6 +30,8 @@ export interface EditContext {
   /** A random run number, for the row of what passed. */
   readonly run: number;
   readonly retention: Retention;
+  /** The secrets that the settings set. */
+  readonly sealed?: readonly SealedSecret[];
 }
 
 /** Decides a PATCH that turns the task's settings into `settings`. */
@@ -37,7 +41,14 @@ export function decideEdit(
   context: EditContext,
 ): TaskEdit<EditRefusal> {
   const { task, version, nowMs } = locked;
-  const { name, request, timeoutMs, retry, ...rest } = settings;
+  const { name, request, timeoutMs, retry, secrets: wanted = {}, ...rest } = settings;
+  const secrets = decideSecrets({
+    marks: locked.secrets ?? [],
+    wanted,
+    sealed: context.sealed ?? [],
+    newAuth: !isSame(request.auth, version.request.auth),
+  });
+  if (secrets.kind === "invalid") return { kind: "refuse", refusal: secrets };
   const newRequest = !isSame(
     { request, timeoutMs, retry },
     { request: version.request, timeoutMs: version.timeoutMs, retry: version.retry },
@@ -52,15 +63,33 @@ export function decideEdit(
     maxAttempts: retry.maxAttempts,
   };
   const newTiming = !isSameTiming(task, edited);
-  if (isSame(task, edited) && !newRequest && task.error === null) return { kind: "unchanged" };
+  const { change } = secrets;
+  if (isSame(task, edited) && !newRequest && change === null && task.error === null)
+    return { kind: "unchanged" };
   const newVersion: TaskVersion | null = newRequest
     ? { taskId: task.id, requestVersion, request, timeoutMs, retry }
     : null;
   const saved: Task = { ...edited, version: task.version + 1, updatedAtMs: nowMs };
   // Any edit sets a stopped schedule going again, if it can go on by now.
   const revived = task.error !== null && firstRunAfter(saved, nowMs).kind === "run";
-  if (newTiming || revived) return restart(locked, saved, newVersion, context);
-  if (newRequest || edited.priority !== task.priority) return remake(locked, saved, newVersion);
+  const edit = changeTask(locked, saved, newVersion, {
+    ...context,
+    restarts: newTiming || revived,
+  });
+  // A secret is sent as it is by then: jobs that exist need not be made anew for it.
+  return change === null || edit.kind !== "write" ? edit : { ...edit, secrets: change };
+}
+
+/** What is written of the task, and what becomes of its jobs. */
+function changeTask(
+  locked: LockedTask,
+  saved: Task,
+  newVersion: TaskVersion | null,
+  context: EditContext & { readonly restarts: boolean },
+): TaskEdit<EditRefusal> {
+  if (context.restarts) return restart(locked, saved, newVersion, context);
+  if (newVersion !== null || saved.priority !== locked.task.priority)
+    return remake(locked, saved, newVersion);
   return { kind: "write", task: saved, newVersion, jobsEffect: { kind: "keep" }, makeJobs: [] };
 }
 

@@ -50,7 +50,7 @@ function continuation(task: Task, nowMs: number): Pick<Task, "status" | "nextRun
 
 /** `ifVersion` null deletes whatever version there is. */
 export function decideDelete(
-  { task, nowMs }: LockedTask,
+  { task, secrets = [], nowMs }: LockedTask,
   ifVersion: number | null,
   context: EditContext,
 ): TaskEdit<StateRefusal> {
@@ -60,6 +60,9 @@ export function decideDelete(
   return {
     ...write(deleted, nowMs, { kind: "cancel", reason: REASON_DELETED }),
     makeJobs: coverPassedRuns(task, { ...context, nowMs }),
+    ...(secrets.length === 0
+      ? {}
+      : { secrets: { set: [], remove: secrets.map(({ name }) => name) } }),
   };
 }
 

@@ -7,25 +7,39 @@ import { checkQuotas } from "./check-quotas.ts";
 import type { EditRefusal } from "./decide-edit.ts";
 import { decideEdit } from "./decide-edit.ts";
 import { isSame } from "./same.ts";
-import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
+import { sealSecrets } from "./seal-secrets.ts";
+import type {
+  FieldProblem,
+  SecretSettings,
+  TaskServiceDeps,
+  TaskSettings,
+} from "./task-settings.ts";
 
 export type Applied<R> =
   | { readonly kind: "ok"; readonly settings: TaskSettings }
   | { readonly kind: "refuse"; readonly refusal: R };
 
+interface EditOptions {
+  /** Null, or not given: there are none. */
+  readonly quotas?: Quotas | null;
+  /** All that `apply` may set. */
+  readonly secrets?: SecretSettings;
+}
+
 /**
  * Edits a live task. `apply` lays the caller's changes over the task as it is under its lock: pure, may be called again.
- * With `ifVersion` only that version of the task is edited. What the edit changes has to keep to the quotas; null: there are none.
+ * With `ifVersion` only that version of the task is edited. What the edit changes has to keep to the quotas.
  */
-export function editTask<R>(
-  { shards, random, retention }: Omit<TaskServiceDeps, "clock">,
+export async function editTask<R>(
+  { shards, random, retention, sealer }: Omit<TaskServiceDeps, "clock">,
   tenantId: TenantId,
   taskId: TaskId,
   ifVersion: number | null,
   apply: (current: TaskWithVersion) => Applied<R>,
-  quotas: Quotas | null = null,
+  { quotas = null, secrets }: EditOptions = {},
 ): Promise<EditResult<EditRefusal | R>> {
-  const context = { run: randomRun(random.bytes(2)), retention };
+  const sealed = await sealSecrets(sealer, tenantId, taskId, secrets);
+  const context = { run: randomRun(random.bytes(2)), retention, sealed };
   return shards.forTask(taskId).tasks.edit<EditRefusal | R>(
     tenantId,
     taskId,

@@ -82,7 +82,7 @@ async function tryPut(
       task.name === settings.name
         ? { kind: "ok", settings }
         : { kind: "refuse", refusal: { kind: "renamed" } },
-    quotas,
+    settings.secrets === undefined ? { quotas } : { quotas, secrets: settings.secrets },
   );
   switch (edited.kind) {
     case "written":

@@ -3,7 +3,7 @@ import { randomRun } from "#core/domain/ids.ts";
 import type { Job, Payload } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import type { Quotas } from "#core/domain/quotas.ts";
-import type { TaskVersion } from "#core/domain/task.ts";
+import type { HttpRequest, TaskVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import { checkQuotas } from "./check-quotas.ts";
 import type { FieldProblem, TaskServiceDeps } from "./task-settings.ts";
@@ -63,6 +63,8 @@ function faultsOf(
   { request }: TaskVersion,
   quotas: Quotas | null,
 ): FieldProblem[] {
+  const clashes = secretClashes(payload, request);
+  if (clashes.length > 0) return clashes;
   const hasBody = payload?.body !== undefined || payload?.bodyBase64 !== undefined;
   if (!hasBody) return [];
   if (BODILESS_METHODS.includes(request.method)) {
@@ -71,4 +73,13 @@ function faultsOf(
   }
   const { body = null, bodyBase64 = null } = payload;
   return quotas === null ? [] : checkQuotas({ request: { body, bodyBase64 } }, quotas);
+}
+
+/** What is a secret of the task is sent by every run of it: a payload is not where secrets belong. */
+function secretClashes(payload: Payload | null, request: HttpRequest): FieldProblem[] {
+  const secret = new Set((request.secretHeaders ?? []).map((name) => name.toLowerCase()));
+  if (request.auth !== undefined) secret.add("authorization");
+  return Object.keys(payload?.headers ?? {})
+    .filter((name) => secret.has(name.toLowerCase()))
+    .map((name) => ({ field: `request.headers.${name}`, message: "is a secret of the task" }));
 }

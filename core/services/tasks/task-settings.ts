@@ -1,9 +1,11 @@
 /** What a caller decides about a task: the part of it that create and PATCH write. */
 import type { Retention } from "#core/domain/job.ts";
 import type { RetryPolicy } from "#core/domain/retry-policy.ts";
+import type { Secret } from "#core/domain/secret.ts";
 import type { HttpRequest, Task } from "#core/domain/task.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Random } from "#core/ports/random.ts";
+import type { Sealer } from "#core/ports/secrets.ts";
 import type { Shards } from "#core/ports/shards.ts";
 
 export interface TaskSettings
@@ -16,7 +18,23 @@ export interface TaskSettings
   readonly request: HttpRequest;
   readonly timeoutMs: number;
   readonly retry: RetryPolicy;
+  /** By the names that `request` implies, one each; not given: there is none. */
+  readonly secrets?: SecretSettings;
 }
+
+export type SecretSettings = Readonly<Record<string, SecretSetting>>;
+
+/** A secret as a caller gives it. */
+export type SecretSetting =
+  | {
+      readonly kind: "set";
+      /** What is sealed. */
+      readonly text: Secret;
+      /** What its fingerprint is of. */
+      readonly fingerprinted: Secret;
+    }
+  /** It stays what it is: the caller has read this fingerprint, and writes it back. */
+  | { readonly kind: "keep"; readonly fingerprint: string; readonly field: string };
 
 /** `field` is dotted, as the caller wrote it: `schedule.expression`. */
 export interface FieldProblem {
@@ -29,5 +47,7 @@ export interface TaskServiceDeps {
   readonly shards: Shards;
   readonly clock: Clock;
   readonly random: Random;
+  /** Not needed where no secret is given. */
+  readonly sealer?: Sealer;
   readonly retention: Retention;
 }

@@ -1,0 +1,47 @@
+/** What becomes of a task's secrets when it is turned into `wanted`. Pure: the store may call it again. */
+import { assert } from "#core/domain/assert.ts";
+import {
+  AUTH_SECRET,
+  type SealedSecret,
+  type SecretMark,
+  type SecretsChange,
+  shownFingerprint,
+} from "#core/domain/task-secrets.ts";
+import type { FieldProblem, SecretSettings } from "./task-settings.ts";
+
+export type SecretsDecision =
+  /** Null: they stay as they are. */
+  | { readonly kind: "decided"; readonly change: SecretsChange | null }
+  | { readonly kind: "invalid"; readonly problems: readonly FieldProblem[] };
+
+interface SecretsEdit {
+  readonly marks: readonly SecretMark[];
+  readonly wanted: SecretSettings;
+  /** Those of `wanted` that are set. */
+  readonly sealed: readonly SealedSecret[];
+  /** Whether what may be shown of the credential is another: it is sealed with its secret. */
+  readonly newAuth: boolean;
+}
+
+export function decideSecrets({ marks, wanted, sealed, newAuth }: SecretsEdit): SecretsDecision {
+  const problems: FieldProblem[] = [];
+  const set: SealedSecret[] = [];
+  for (const [name, setting] of Object.entries(wanted)) {
+    const mark = marks.find((one) => one.name === name);
+    const changed = name === AUTH_SECRET && newAuth;
+    if (setting.kind === "keep") {
+      const { field, fingerprint } = setting;
+      if (mark === undefined || shownFingerprint(mark) !== fingerprint)
+        problems.push({ field, message: "is not the fingerprint of the secret that is there" });
+      else if (changed)
+        problems.push({ field, message: "give the secret itself: its surroundings have changed" });
+      continue;
+    }
+    const fresh = sealed.find((one) => one.name === name);
+    assert(fresh !== undefined, "what is set has been sealed");
+    if (changed || mark?.fingerprint !== fresh.fingerprint) set.push(fresh);
+  }
+  if (problems.length > 0) return { kind: "invalid", problems };
+  const remove = marks.map(({ name }) => name).filter((name) => !Object.hasOwn(wanted, name));
+  return { kind: "decided", change: set.length + remove.length === 0 ? null : { set, remove } };
+}
