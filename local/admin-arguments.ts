@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Digest } from "#core/ports/digest.ts";
 import type { Random } from "#core/ports/random.ts";
+import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
 import { SetupError } from "./setup-error.ts";
 
 // What a command of `npm run admin` is, and how a command line becomes one.
@@ -10,6 +11,8 @@ export interface AdminDeps {
   readonly control: ControlStore;
   readonly random: Random;
   readonly digest: Digest;
+  /** Opens the shards and the master key, of the deployment or of this machine, for as long as `work` takes. */
+  withSigning<Result>(work: (deps: SigningDeps) => Promise<Result>): Promise<Result>;
 }
 
 /** What a command says: with --json the value on one line, else the lines. */

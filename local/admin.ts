@@ -2,11 +2,17 @@
  * Tenants, API keys and IAM principals of any deployment: `npm run admin -- --help`.
  * Exit codes: 0 done, 1 refused or the database is away, 2 the command line is wrong. Errors are one line on stderr.
  */
+import { openMasterKey } from "#adapters/crypto/open-master-key.ts";
+import { openVault } from "#adapters/crypto/vault.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { controlDatabase, DATABASE_PREFIX } from "#adapters/mysql/database-names.ts";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { systemClock } from "#adapters/system/clock.ts";
 import { systemDigest } from "#adapters/system/digest.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { OperatingError, OutcomeUnknown } from "#core/domain/errors.ts";
+import type { TenantId } from "#core/domain/ids.ts";
+import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
 import {
   type AdminAnswer,
   type AdminLine,
@@ -17,13 +23,15 @@ import {
 } from "./admin-arguments.ts";
 import { keyCommands } from "./admin-keys.ts";
 import { principalCommands } from "./admin-principals.ts";
+import { secretCommands } from "./admin-secrets.ts";
 import { tenantCommands } from "./admin-tenants.ts";
 import { parseMysqlUrl } from "./mysql-answers.ts";
 import { isRunning, readRun } from "./run-file.ts";
+import { localKeyFile } from "./secrets-key.ts";
 import { readSettings } from "./settings.ts";
 import { say } from "./terminal.ts";
 
-const COMMANDS = [...tenantCommands, ...keyCommands, ...principalCommands];
+const COMMANDS = [...tenantCommands, ...keyCommands, ...principalCommands, ...secretCommands];
 
 const INTRODUCTION = `Who may call the API, and how much of it. A tenant owns tasks; it calls with an API key (header x-api-key) or as an IAM
 role or user. Scopes are read, write and admin; none contains another. A tenant may have two live keys with the same
@@ -35,6 +43,7 @@ const CONCLUSION = `
 --json             the answer as one line of JSON
 --mysql-url URL    the deployment's database, mysql://user:password@host:port; else MYSQL_URL, which keeps the password
                    out of the list of processes; else the system that 'npm start' runs here
+SECRETS_KEY_FILE   what seals signing secrets, or SECRETS_KMS_KEY; else the key of the system that runs here
 DATABASE_PREFIX    first part of the databases' names, 'scheduler_' unless set
 
 To begin: npm run admin -- tenant create acme && npm run admin -- key create acme`;
@@ -66,7 +75,12 @@ async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise
   const control = openControlStore({ mysqlUrl: url, databasePrefix });
   try {
     return await command.run(
-      { control, random: systemRandom, digest: systemDigest },
+      {
+        control,
+        random: systemRandom,
+        digest: systemDigest,
+        withSigning: (work) => withSigning({ mysqlUrl: url, databasePrefix }, work),
+      },
       operands,
       options,
     );
@@ -79,6 +93,26 @@ async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise
     refuse(`${error.message} (${new URL(url).host}); ${advice}`);
   } finally {
     await control.close();
+  }
+}
+
+async function withSigning<Result>(
+  mysql: { readonly mysqlUrl: string; readonly databasePrefix: string },
+  work: (deps: SigningDeps) => Promise<Result>,
+): Promise<Result> {
+  const { SECRETS_KMS_KEY = "" } = process.env;
+  const SECRETS_KEY_FILE = localKeyFile(readSettings(process.env).localDir, process.env);
+  const masterKey = await openMasterKey({ SECRETS_KEY_FILE, SECRETS_KMS_KEY }, async (keyId) => {
+    const { openKmsMasterKey } = await import("#adapters/aws/kms-master-key.ts");
+    return openKmsMasterKey({ keyId });
+  });
+  const shards = openShards(mysql);
+  try {
+    const storeOf = (id: TenantId) => shards.forTenant(id).secrets;
+    const sealer = openVault({ masterKey, storeOf, clock: systemClock });
+    return await work({ shards, sealer, random: systemRandom });
+  } finally {
+    await shards.close();
   }
 }
 

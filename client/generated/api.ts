@@ -714,6 +714,30 @@ export type TestOutcome = {
   readonly job: Job;
 };
 
+export type SigningSecrets = {
+  /** Those that calls are signed with, newest first: none before the first call, two at most. */
+  readonly items: readonly ({
+    readonly id: string;
+    readonly fingerprint: string;
+    readonly createdAt: string;
+    /** Until when calls carry a signature of it too; null for the newest. */
+    readonly expiresAt: string | null;
+  })[];
+};
+
+export type RotatedSecret = {
+  /** The new one. It is shown only now. */
+  readonly secret: string;
+  /** Those that calls are signed with, newest first: none before the first call, two at most. */
+  readonly items: readonly ({
+    readonly id: string;
+    readonly fingerprint: string;
+    readonly createdAt: string;
+    /** Until when calls carry a signature of it too; null for the newest. */
+    readonly expiresAt: string | null;
+  })[];
+};
+
 /** RFC 9457 problem details. */
 export type Problem = {
   readonly type: string;
@@ -817,6 +841,10 @@ export interface PreviewScheduleArgs {
   readonly body: PreviewInput;
 }
 
+export interface RotateSigningSecretArgs {
+  readonly body?: Readonly<Record<string, never>>;
+}
+
 export interface ListTaskJobsArgs {
   /** The task's id. */
   readonly taskId: string;
@@ -904,6 +932,10 @@ export interface Api {
   listUpcoming(args: ListUpcomingArgs): Promise<Answer<Occurrences>>;
   /** When a schedule would run. Needs the scope `read`. */
   previewSchedule(args: PreviewScheduleArgs): Promise<Answer<Occurrences>>;
+  /** What calls are signed with. By fingerprint: nobody can read a secret again. Needs the scope `read`. */
+  listSigningSecrets(): Promise<Answer<SigningSecrets>>;
+  /** Make a new signing secret. Also the first one to read. Calls are signed with the one before it too for 24 hours, of which there is one at most: a second rotation in that time ends the oldest. Calls follow within 30 seconds. Needs the scope `admin`. */
+  rotateSigningSecret(args?: RotateSigningSecretArgs): Promise<Answer<RotatedSecret>>;
   /** List a task's jobs, newest first. Those under way, finished and archived, of a deleted task too. A running job whose time has not come shows as `pending`. Needs the scope `read`. */
   listTaskJobs(args: ListTaskJobsArgs): Promise<Answer<JobPage>>;
   /** Read a job with its attempts. Needs the scope `read`. */
@@ -935,6 +967,8 @@ export const OPERATIONS = {
   testTask: {"method":"POST","path":"/v1/tasks/{taskId}/test","query":[],"headers":{}},
   listUpcoming: {"method":"GET","path":"/v1/tasks/{taskId}/upcoming","query":["count"],"headers":{}},
   previewSchedule: {"method":"POST","path":"/v1/schedules/preview","query":[],"headers":{}},
+  listSigningSecrets: {"method":"GET","path":"/v1/signing-secret","query":[],"headers":{}},
+  rotateSigningSecret: {"method":"POST","path":"/v1/signing-secret/rotate","query":[],"headers":{}},
   listTaskJobs: {"method":"GET","path":"/v1/tasks/{taskId}/jobs","query":["status","from","to","limit","cursor"],"headers":{}},
   getJob: {"method":"GET","path":"/v1/jobs/{jobId}","query":[],"headers":{}},
   retryJob: {"method":"POST","path":"/v1/jobs/{jobId}/retry","query":[],"headers":{"idempotencyKey":"Idempotency-Key"}},

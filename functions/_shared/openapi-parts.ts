@@ -156,5 +156,9 @@ export const TAGS = [
   { name: "schedules", description: "When something runs." },
   { name: "jobs", description: "One execution of a task each." },
   { name: "dead letters", description: "Jobs whose attempts are used up, and their rescue." },
+  {
+    name: "signing",
+    description: "How an endpoint knows that a call is ours: Standard Webhooks signatures.",
+  },
   { name: "service", description: "About the service itself." },
 ];

@@ -31,6 +31,7 @@ import type {
 } from "./openapi-types.ts";
 import { PROBLEM_TYPE, type ProblemStatus, problemTitle } from "./problem.ts";
 import { ROUTES, type Route } from "./routes.ts";
+import { rotatedSecret, signingSecrets } from "./signing-answers.ts";
 import { bulkAnswer, listedTask, occurrencesAnswer, taskAnswer, taskPage } from "./task-answers.ts";
 import { TASK_CONTRACTS } from "./task-contracts.ts";
 import { bulkInput, previewSchema, runSchema, taskPatchSchema, taskSchema } from "./task-schema.ts";
@@ -64,6 +65,8 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   DeadLetterPage: deadLetterPage,
   RetriedDeadLetters: retriedAnswer,
   TestOutcome: testAnswer,
+  SigningSecrets: signingSecrets,
+  RotatedSecret: rotatedSecret,
   Problem: problemSchema,
 };
 

@@ -130,6 +130,20 @@ export const ROUTES = [
   },
   {
     method: "GET",
+    path: "/v1/signing-secret",
+    operation: "listSigningSecrets",
+    handler: "tasks-api",
+    scope: "read",
+  },
+  {
+    method: "POST",
+    path: "/v1/signing-secret/rotate",
+    operation: "rotateSigningSecret",
+    handler: "tasks-api",
+    scope: "admin",
+  },
+  {
+    method: "GET",
     path: "/v1/tasks/{taskId}/jobs",
     operation: "listTaskJobs",
     handler: "jobs-api",

@@ -12,6 +12,12 @@ import { nothingSchema } from "./field-types.ts";
 import { jobAnswer, testAnswer } from "./job-answers.ts";
 import type { OperationOf } from "./routes.ts";
 import {
+  ROTATED_SECRET_EXAMPLE,
+  rotatedSecret,
+  SIGNING_SECRETS_EXAMPLE,
+  signingSecrets,
+} from "./signing-answers.ts";
+import {
   bulkAnswer,
   healthAnswer,
   occurrencesAnswer,
@@ -308,6 +314,37 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
         schema: jobAnswer,
         headers: ["location"],
         example: TEST_JOB_EXAMPLE,
+      },
+    },
+    problems: [],
+  },
+  listSigningSecrets: {
+    tag: "signing",
+    summary: "What calls are signed with",
+    description: "By fingerprint: nobody can read a secret again.",
+    query: null,
+    body: null,
+    answers: {
+      200: {
+        description: "The valid ones.",
+        schema: signingSecrets,
+        example: SIGNING_SECRETS_EXAMPLE,
+      },
+    },
+    problems: [],
+  },
+  rotateSigningSecret: {
+    tag: "signing",
+    summary: "Make a new signing secret",
+    description:
+      "Also the first one to read. Calls are signed with the one before it too for 24 hours, of which there is one at most: a second rotation in that time ends the oldest. Calls follow within 30 seconds.",
+    query: null,
+    body: NOTHING,
+    answers: {
+      200: {
+        description: "The new secret, this once.",
+        schema: rotatedSecret,
+        example: ROTATED_SECRET_EXAMPLE,
       },
     },
     problems: [],

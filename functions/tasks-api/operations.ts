@@ -4,6 +4,7 @@ import { parseTaskId } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
+import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
 import { deleteTask } from "#core/services/tasks/delete-task.ts";
 import { getTask } from "#core/services/tasks/get-task.ts";
 import { listTasks } from "#core/services/tasks/list-tasks.ts";
@@ -38,9 +39,10 @@ import { createManyOperation, createOperation, putOperation } from "./create-ope
 import { editTaskOperation } from "./edit-operation.ts";
 import { etagOf, nameTaken, presentTask, presentTaskInList } from "./present-task.ts";
 import { serveDocs, serveOpenApi } from "./serve-docs.ts";
+import { listSigningOperation, rotateSigningOperation } from "./signing-operations.ts";
 import { testOperation } from "./test-operation.ts";
 
-export type TasksApiDeps = TaskServiceDeps & HealthDeps;
+export type TasksApiDeps = TaskServiceDeps & HealthDeps & SigningDeps;
 
 /** The table that the handler dispatches by. */
 export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-api">, Operation> {
@@ -61,6 +63,8 @@ export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-a
     testTask: (request) => testOperation(deps, request),
     listUpcoming: (request) => upcoming(deps, request),
     previewSchedule: (request) => preview(deps, request),
+    listSigningSecrets: (request) => listSigningOperation(deps, request),
+    rotateSigningSecret: (request) => rotateSigningOperation(deps, request),
   };
 }
 

@@ -17,6 +17,7 @@ import { tasksOperations } from "#functions/tasks-api/operations.ts";
 import { createGateway } from "#local/gateway-server.ts";
 import { type ApiClient, openClient } from "./api-client.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { secretParts } from "./secret-parts.ts";
 
 const SILENT: Logger = { info() {}, warn() {}, error() {} };
 const RETENTION = { succeededMs: 3_600_000, endedMs: 14 * 86_400_000 };
@@ -44,6 +45,7 @@ export async function openApiInMemory(hooks: CommitHooks = {}): Promise<ApiInMem
     control,
     clock,
     random: systemRandom,
+    sealer: secretParts(shards).vault,
     retention: RETENTION,
     logger: SILENT,
   };
