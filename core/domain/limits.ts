@@ -123,6 +123,12 @@ export const CLAIM_DEADLINE_MS = 1_000;
 export const CLAIM_AHEAD_MS = 1_000;
 export const HELD_JOBS_MIN = 100;
 export const HELD_RATE_SECONDS = 4;
+/** While other executors live: what one holds beyond that would wait here while others have nothing to do. */
+export const HELD_RATE_SECONDS_SHARED = 1;
+/** Critical jobs are claimed up to here whatever else is held. */
+export const HELD_CRITICAL_MIN = 100;
+/** For so many slots there is one more that only critical jobs may take. */
+export const CRITICAL_SLOTS_ONE_IN = 8;
 export const HELD_JOBS_MAX = 50_000;
 export const VERSION_CACHE_BYTES_MAX = 64 * KIB * KIB;
 export const POLL_PERIOD_MS = 200;

@@ -10,6 +10,7 @@ import {
   priorityOfRank,
   priorityRank,
   QUEUES,
+  queueBehind,
   queueOf,
   shareRoom,
 } from "./queue.ts";
@@ -56,7 +57,10 @@ test("tenants spread over all thirteen stripes", () => {
 
 test("room is shared by weight: 6 : 3 : 1, and 8 : 4 : 2 : 1 within a priority", () => {
   const limits = (queues: number[], room: number) =>
-    shareRoom(queues, room).map(({ queue: number, limit }) => [number, limit]);
+    shareRoom(queues, { any: room, critical: 0 }).map(({ queue: number, limit }) => [
+      number,
+      limit,
+    ]);
   assert.deepEqual(limits([48, 16, 32], 100), [
     [16, 60],
     [32, 30],
@@ -88,7 +92,7 @@ test("every queue with jobs gets something, none more than the room, most urgent
   const queues = fc.uniqueArray(queue, { minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(queues, fc.integer({ min: 1, max: 2_000 }), (present, room) => {
-      const shares = shareRoom(present, room);
+      const shares = shareRoom(present, { any: room, critical: 0 });
       const sorted = [...present].sort((a, b) => a - b);
       assert.deepEqual(
         shares.map((share) => share.queue),
@@ -100,6 +104,44 @@ test("every queue with jobs gets something, none more than the room, most urgent
       assert(shares.reduce((sum, { limit }) => sum + limit, 0) >= room);
     }),
   );
-  assert.throws(() => shareRoom([0], 0), /indicates a bug/);
-  assert.deepEqual(shareRoom([], 5), []);
+  assert.throws(() => shareRoom([0], { any: 0, critical: 0 }), /indicates a bug/);
+  assert.deepEqual(shareRoom([], { any: 5, critical: 0 }), []);
+});
+
+test("the stripes of a priority share one weight", () => {
+  const shares = shareRoom([32, 35, 36, 40, 47], { any: 90, critical: 0 });
+  assert.deepEqual(
+    shares.map(({ limit }) => limit),
+    [80, 3, 3, 3, 3],
+  );
+});
+
+test("room that only critical jobs may take: they get it, others never do", () => {
+  const limits = (any: number, critical: number) =>
+    shareRoom([0, 16, 48], { any, critical }).map(({ queue: number, limit }) => [number, limit]);
+  assert.deepEqual(limits(0, 8), [[0, 8]]);
+  assert.deepEqual(limits(70, 8), [
+    [0, 78],
+    [16, 60],
+    [48, 10],
+  ]);
+});
+
+test("work-conserving: what one queue does not want goes to the others, by their weights", () => {
+  const wanted = new Map([
+    [16, 4],
+    [32, 1],
+  ]);
+  const wantedBy = (number: number) => wanted.get(number) ?? Number.POSITIVE_INFINITY;
+  const shares = shareRoom([16, 32, 35, 48], { any: 100, critical: 0, wantedBy });
+  assert.deepEqual(
+    shares.map(({ limit }) => limit),
+    [4, 1, 71, 24],
+  );
+});
+
+test("lanes by how many of the tenant are in front: its share, 4 times, 16 times, its stripe", () => {
+  const lane = (inFront: number) => queueBehind("high", "acme" as TenantId, inFront, 100) - 16;
+  assert.deepEqual([0, 99, 100, 399, 400, 1_599].map(lane), [0, 0, 1, 1, 2, 2]);
+  assert.equal(16 + lane(1_600), oneLaneDown(18, "acme" as TenantId));
 });

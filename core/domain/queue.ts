@@ -26,6 +26,20 @@ export function priorityOfRank(rank: number): Priority {
   return priority;
 }
 
+/** The queue of a job with `inFront` jobs of its tenant before it, of which `share` are the tenant's fair part. */
+export function queueBehind(
+  priority: Priority,
+  tenantId: TenantId,
+  inFront: number,
+  share: number,
+): number {
+  const queue = queueOf(priority);
+  if (inFront < share) return queue;
+  if (inFront < 4 * share) return queue + 1;
+  if (inFront < 16 * share) return queue + 2;
+  return stripeOf(queue, tenantId);
+}
+
 /** The queue of a job that is within its tenant's share. */
 export function queueOf(priority: Priority): number {
   return priorityRank(priority) * LANES;
@@ -40,38 +54,87 @@ export function oneLaneDown(queue: number, tenantId: TenantId): number {
   const lane = queue % LANES;
   if (lane >= FIRST_STRIPE) return queue;
   if (lane < FIRST_STRIPE - 1) return queue + 1;
-  return queue - lane + FIRST_STRIPE + (partitionOfTenant(tenantId) % STRIPES);
+  return stripeOf(queue - lane, tenantId);
 }
 
-/** Weights between priorities; critical takes what it wants before the others share the rest. */
+function stripeOf(firstLane: number, tenantId: TenantId): number {
+  return firstLane + FIRST_STRIPE + (partitionOfTenant(tenantId) % STRIPES);
+}
+
+/** Weights between the priorities that share room; critical has room of its own. */
 const PRIORITY_WEIGHTS: Record<Priority, number> = { critical: 0, high: 6, normal: 3, low: 1 };
-
-/** Weight of a lane among the lanes of its priority; the stripes share one weight. */
-function laneWeight(lane: number): number {
-  if (lane >= FIRST_STRIPE) return 1;
-  return [8, 4, 2][lane] ?? 1;
-}
+const LANE_WEIGHTS = [8, 4, 2];
 
 export interface ClaimShare {
   readonly queue: number;
   readonly limit: number;
 }
 
+export interface Room {
+  /** For jobs of any priority. */
+  readonly any: number;
+  /** More, that only critical jobs may take. */
+  readonly critical: number;
+  /** At most so many are asked of a queue that has fewer, so that others get its share; Infinity where it is not known. */
+  readonly wantedBy?: (queue: number) => number;
+}
+
 /**
- * Divides room for `room` jobs over the queues that have any, most urgent first. Critical may take all of it; the others get
- * at least one each, by weight. The limits may add up to more than `room`: the claim stops at `room` altogether.
+ * Divides room over the queues that have jobs, most urgent first. Critical may take all of it; the others get at least one each,
+ * by weight, what one does not want going to the rest. The limits may add up to more than the room: the claim stops there.
  */
-export function shareRoom(queues: readonly number[], room: number): ClaimShare[] {
-  assert(room > 0, "shares need room");
-  const sorted = [...queues].sort((a, b) => a - b);
-  const present = [...new Set(sorted.map(priorityOfQueue))];
-  const total = present.reduce((sum, priority) => sum + PRIORITY_WEIGHTS[priority], 0);
-  return sorted.map((queue) => {
-    const priority = priorityOfQueue(queue);
-    const lanes = sorted.filter((other) => priorityOfQueue(other) === priority);
-    const lanesTotal = lanes.reduce((sum, other) => sum + laneWeight(other % LANES), 0);
-    const ofPriority = priority === "critical" ? room : (room * PRIORITY_WEIGHTS[priority]) / total;
-    const limit = Math.ceil((ofPriority * laneWeight(queue % LANES)) / lanesTotal);
-    return { queue, limit: Math.max(1, Math.min(room, limit)) };
+export function shareRoom(queues: readonly number[], room: Room): ClaimShare[] {
+  const { any, critical, wantedBy = () => Number.POSITIVE_INFINITY } = room;
+  assert(any + critical > 0, "shares need room");
+  const groups = PRIORITIES.map((priority) => {
+    const lanes = laneWants(priority, queues, wantedBy);
+    const wanted = lanes.reduce((sum, lane) => sum + lane.wanted, 0);
+    return { priority, lanes, weight: PRIORITY_WEIGHTS[priority], wanted };
+  }).filter(({ lanes }) => lanes.length > 0);
+  const others = groups.filter(({ priority }) => priority !== "critical");
+  const rooms = new Map(others.map(({ priority }, i) => [priority, divide(others, any)[i] ?? 0]));
+  return groups.flatMap(({ priority, lanes }) => {
+    const own = rooms.get(priority) ?? any + critical;
+    if (own <= 0) return [];
+    const limits = divide(lanes, own);
+    return lanes.map(({ queue }, i) => {
+      return { queue, limit: Math.max(1, Math.min(Math.ceil(own), Math.ceil(limits[i] ?? 0))) };
+    });
   });
+}
+
+interface Want {
+  readonly weight: number;
+  readonly wanted: number;
+}
+
+/** The lanes of a priority that have jobs, in order: 8 : 4 : 2 : 1, where the stripes share the one. */
+function laneWants(
+  priority: Priority,
+  queues: readonly number[],
+  wantedBy: (queue: number) => number,
+): (Want & { readonly queue: number })[] {
+  const own = queues.filter((queue) => priorityOfQueue(queue) === priority).sort((a, b) => a - b);
+  const stripes = own.filter((queue) => queue % LANES >= FIRST_STRIPE).length;
+  return own.map((queue) => {
+    return { queue, weight: LANE_WEIGHTS[queue % LANES] ?? 1 / stripes, wanted: wantedBy(queue) };
+  });
+}
+
+/** Divides room by weight. Who wants less than its share gets what it wants, and the rest is divided again. */
+function divide(wants: readonly Want[], room: number): number[] {
+  const got = new Map<Want, number>();
+  let left = room;
+  let open = [...wants];
+  for (;;) {
+    const total = open.reduce((sum, { weight }) => sum + weight, 0);
+    const share = ({ weight }: Want) => (left * weight) / total;
+    const modest = open.filter((one) => one.wanted < share(one));
+    if (modest.length === 0) break;
+    open = open.filter((one) => !modest.includes(one));
+    for (const one of modest) got.set(one, one.wanted);
+    left -= modest.reduce((sum, { wanted }) => sum + wanted, 0);
+  }
+  const total = open.reduce((sum, { weight }) => sum + weight, 0);
+  return wants.map((one) => got.get(one) ?? (left * one.weight) / total);
 }

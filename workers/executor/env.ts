@@ -16,7 +16,7 @@ export const executorEnv = {
   },
   /** Which shard this process works on. */
   SHARD: { kind: "text", default: "0" },
-  /** Calls under way at once. */
+  /** Calls under way at once; critical jobs have one more for every eight. */
   EXECUTOR_SLOTS: { kind: "integer", min: 1, max: 10_000, default: 64 },
   /** Ranges and ports that tenants' calls may reach besides public addresses: `127.0.0.0/8:*,10.1.2.3/32:8080`. */
   EGRESS_ALLOW: { kind: "text", default: "" },

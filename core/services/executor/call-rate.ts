@@ -1,31 +1,53 @@
-/** Calls ended per second: the best of the last WINDOWS windows, so that a pause between peaks does not shrink it to nothing. */
+/**
+ * Calls that this executor can end per second: the best of the last windows in which its slots were all taken. Others say nothing,
+ * but that it can do at least that: so a quiet hour leaves what the last peak has taught.
+ *
+ * Of a window counts the lower of what ended in it and what its calls' mean duration allows the slots: calls that were sent
+ * together end together, and would be taken for a rate.
+ */
 import type { Clock } from "#core/ports/clock.ts";
 
-const WINDOW_MS = 250;
-const WINDOWS = 40;
+const WINDOW_MS = 50;
+const WINDOWS = 200;
+
+export interface CallTotals {
+  /** Calls ended since the start, and how long they took altogether. */
+  readonly ended: number;
+  readonly busyMs: number;
+  /** Every slot is taken now. */
+  readonly saturated: boolean;
+}
 
 export class CallRate {
   readonly #clock: Clock;
+  readonly #slots: number;
   readonly #perSecond: number[] = [];
   #windowStartMs: number;
   #endedAtStart = 0;
+  #busyMsAtStart = 0;
   #best = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, slots: number) {
     this.#clock = clock;
+    this.#slots = slots;
     this.#windowStartMs = clock.monotonicMs();
   }
 
-  /** Takes the count of calls ended since the start. */
-  note(ended: number): void {
+  note({ ended, busyMs, saturated }: CallTotals): void {
     const nowMs = this.#clock.monotonicMs();
     const spanMs = nowMs - this.#windowStartMs;
     if (spanMs < WINDOW_MS) return;
-    this.#perSecond.push(((ended - this.#endedAtStart) * 1_000) / spanMs);
-    if (this.#perSecond.length > WINDOWS) this.#perSecond.shift();
-    this.#best = Math.max(...this.#perSecond);
+    const count = ended - this.#endedAtStart;
+    const meanMs = count === 0 ? 0 : (busyMs - this.#busyMsAtStart) / count;
+    const allowed = meanMs === 0 ? Number.POSITIVE_INFINITY : (this.#slots * 1_000) / meanMs;
     this.#windowStartMs = nowMs;
     this.#endedAtStart = ended;
+    this.#busyMsAtStart = busyMs;
+    const perSecond = Math.min((count * 1_000) / spanMs, allowed);
+    if (!saturated && perSecond < this.#best) return;
+    this.#perSecond.push(perSecond);
+    if (this.#perSecond.length > WINDOWS) this.#perSecond.shift();
+    this.#best = Math.max(...this.#perSecond);
   }
 
   perSecond(): number {

@@ -11,7 +11,7 @@ import {
   RESULTS_WAITING_MAX,
   REVOCATION_WINDOW_MS,
 } from "#core/domain/limits.ts";
-import { shareRoom } from "#core/domain/queue.ts";
+import { type ClaimShare, type Room, shareRoom } from "#core/domain/queue.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, JobStore, Poll, UnknownClaim } from "#core/ports/job-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
@@ -38,17 +38,22 @@ interface ClaimingDeps {
 
 export interface Polled {
   readonly claimed: number;
-  /** The claim took all that it asked for: more is probably due. */
+  /** The claim took all that it asked for of some queue: more is probably due. */
   readonly full: boolean;
+  /** Other executors live, with which jobs are shared. */
+  readonly shared: boolean;
   /** Ms until this executor's next place in the common poll period. */
   readonly nextPollMs: number;
 }
 
-const IDLE: Polled = { claimed: 0, full: false, nextPollMs: POLL_PERIOD_MS };
+/** Asked for, beyond that, of a queue that had few. */
+const WANTED_MIN = 10;
+const IDLE: Polled = { claimed: 0, full: false, shared: false, nextPollMs: POLL_PERIOD_MS };
 
 export class Claiming {
   readonly #deps: ClaimingDeps;
   readonly #floors = new QueueFloors();
+  readonly #wanted = new Map<number, number>();
   #unknown: UnknownClaim | null = null;
 
   constructor(deps: ClaimingDeps) {
@@ -60,37 +65,31 @@ export class Claiming {
     return this.#unknown !== null;
   }
 
-  /** One poll, and one claim for at most `room` jobs when something is due. Throws what the store throws, with nothing lost. */
-  async pollOnce(room: number): Promise<Polled> {
+  /** One poll, and one claim for what there is room for when something is due. Throws what the store throws, with nothing lost. */
+  async pollOnce(room: Pick<Room, "any" | "critical">): Promise<Polled> {
     const { lease, clock, jobs, database } = this.#deps;
     await this.settle();
     const workerId = lease.workerId;
     if (workerId === null) return IDLE;
-    const queues = this.#floors.next();
+    const asked = this.#floors.next();
     const sentMs = clock.monotonicMs();
     const revocationsWithinMs = REVOCATION_WINDOW_MS + Math.ceil(lease.sinceLastPollMs());
-    const poll = await jobs.poll({ workerId, queues, revocationsWithinMs });
+    const poll = await jobs.poll({ workerId, queues: asked, revocationsWithinMs });
     database.addSample(sentMs, clock.monotonicMs(), poll.nowMs);
     if (poll.revocations > 0) await this.#followRevocations(revocationsWithinMs);
     lease.notePoll(sentMs);
     const periodMs = pollPeriodMs(poll);
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
-    const limit = Math.min(room, CLAIM_JOBS_MAX);
     const due = [...poll.heads].filter(([, headMs]) => headMs <= poll.nowMs + aheadMs);
-    let claimed = 0;
-    if (due.length > 0 && limit > 0 && this.#deps.outbox.waiting < RESULTS_WAITING_MAX)
-      claimed = await this.#claim(
-        workerId,
-        due.map(([queue]) => queue),
-        limit,
-        aheadMs,
-      );
-    this.#floors.note(queues, poll);
-    return {
-      claimed,
-      full: claimed === limit && limit > 0,
-      nextPollMs: untilPlace(poll, periodMs),
-    };
+    const queues = due.map(([queue]) => queue);
+    const wanted =
+      this.#deps.outbox.waiting < RESULTS_WAITING_MAX ? this.#branches(queues, room) : [];
+    const claim =
+      wanted.length > 0
+        ? await this.#claim(workerId, wanted, aheadMs)
+        : { claimed: 0, full: false };
+    this.#floors.note(asked, poll);
+    return { ...claim, shared: poll.liveWorkers > 1, nextPollMs: untilPlace(poll, periodMs) };
   }
 
   /** Finds out what became of a claim whose COMMIT was not answered. */
@@ -106,30 +105,54 @@ export class Claiming {
     await this.#takeIn(workerId, claimedAtMs, ours);
   }
 
+  /** What to ask of each queue: of one that had fewer than it was asked for, twice what it had. */
+  #branches(queues: readonly number[], room: Pick<Room, "any" | "critical">): ClaimShare[] {
+    const any = Math.min(room.any, CLAIM_JOBS_MAX);
+    const critical = Math.min(room.critical, CLAIM_JOBS_MAX - any);
+    if (any + critical === 0) return [];
+    const wantedBy = (queue: number) => this.#wanted.get(queue) ?? Number.POSITIVE_INFINITY;
+    return shareRoom(queues, { any, critical, wantedBy });
+  }
+
   async #claim(
     workerId: WorkerId,
-    queues: readonly number[],
-    limit: number,
+    shares: readonly ClaimShare[],
     aheadMs: number,
-  ): Promise<number> {
-    const branches = shareRoom(queues, limit).map((share) => ({
+  ): Promise<Pick<Polled, "claimed" | "full">> {
+    const branches = shares.map((share) => ({
       ...share,
       floorMs: this.#floors.floorOf(share.queue),
     }));
+    const asked = shares.reduce((sum, { limit }) => sum + limit, 0);
+    const limit = Math.min(asked, CLAIM_JOBS_MAX);
     const claim = await this.#deps.jobs.claimDue({ workerId, branches, aheadMs, limit });
     switch (claim.kind) {
       case "fenced":
         this.dropFenced();
-        return 0;
+        return { claimed: 0, full: false };
       case "unknown":
         this.#unknown = claim.claim;
         this.#deps.metrics.count("claims_unknown", 1);
-        return 0;
+        return { claimed: 0, full: false };
       case "claimed":
         this.#deps.metrics.count("claimed", claim.jobs.length);
         await this.#takeIn(workerId, claim.claimedAtMs, claim.jobs);
-        return claim.jobs.length;
+        return { claimed: claim.jobs.length, full: this.#noteTaken(shares, claim.jobs) };
     }
+  }
+
+  /** Learns how much each queue had. True when one of them probably has more. */
+  #noteTaken(shares: readonly ClaimShare[], jobs: readonly ClaimedJob[]): boolean {
+    const taken = new Map<number, number>();
+    for (const { queue } of jobs) taken.set(queue, (taken.get(queue) ?? 0) + 1);
+    let full = jobs.length >= CLAIM_JOBS_MAX;
+    for (const { queue, limit } of shares) {
+      const had = taken.get(queue) ?? 0;
+      if (had >= limit) this.#wanted.delete(queue);
+      else this.#wanted.set(queue, 2 * had + WANTED_MIN);
+      full ||= had >= limit;
+    }
+    return full;
   }
 
   /** Others may have taken our unsent jobs: they are forgotten. Calls under way go on, their results are written as before. */

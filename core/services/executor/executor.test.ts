@@ -297,11 +297,11 @@ test("failures are retried with growing waits, numbered, and end dead when used 
   await endWorld(world);
 });
 
-test("more urgent jobs get the free slots first, and never more than there are slots", async () => {
+test("more urgent jobs get the free slots first, critical ones one more for every eight, and never more", async () => {
   let atOnce = 0;
   let most = 0;
   const world = openWorld({
-    slots: 2,
+    slots: 8,
     endpoint: () => {
       most = Math.max(most, ++atOnce);
       world.clock.setTimer(100, () => atOnce--);
@@ -310,13 +310,47 @@ test("more urgent jobs get the free slots first, and never more than there are s
   });
   const { clock, tables, sent } = world;
   await clock.advance(100);
-  const low = Array.from({ length: 4 }, () => addJob(tables, 2_000, { priority: "low" }));
-  const critical = Array.from({ length: 4 }, () => addJob(tables, 2_000, { priority: "critical" }));
+  const add = (priority: Task["priority"]) =>
+    Array.from({ length: 18 }, () => addJob(tables, 2_000, { priority }));
+  const low = add("low");
+  await clock.advance(4_000);
+  assert.equal(most, 8);
+  assert.deepEqual(new Set(sent.map(({ headers }) => headers["idempotency-key"])), new Set(low));
+  sent.length = 0;
+  add("low");
+  const critical = add("critical");
   await clock.advance(4_000);
   const order = sent.map(({ headers }) => headers["idempotency-key"] as JobId);
-  assert.deepEqual(new Set(order.slice(0, 4)), new Set(critical));
-  assert.deepEqual(new Set(order.slice(4)), new Set(low));
-  assert.equal(most, 2);
+  assert.deepEqual(new Set(order.slice(0, 18)), new Set(critical));
+  assert.equal(sent.length, 36);
+  assert.equal(most, 9);
+  await endWorld(world);
+});
+
+test("every slot hangs and memory is full: a critical job is claimed and sent at the next poll all the same", async () => {
+  const slots = 64;
+  const world = openWorld({
+    slots,
+    endpoint: ({ headers }) => ({
+      status: 200,
+      afterMs: urgent.has(String(headers["idempotency-key"])) ? 10 : 25_000,
+    }),
+  });
+  const urgent = new Set<string>();
+  const { clock, tables, sent, executor } = world;
+  for (let i = 0; i < 500; i++) addJob(tables, 0);
+  await clock.advance(3_000);
+  assert.equal(executor.load.sending, slots);
+  assert.equal(executor.load.held, 2 * slots, "no room for any other job");
+  for (let i = 0; i < 40; i++) {
+    const id = addJob(tables, 0, { priority: "critical" });
+    urgent.add(id);
+    const fromMs = clock.nowMs();
+    await clock.advance(300);
+    const call = sent.find(({ headers }) => headers["idempotency-key"] === id);
+    assert.ok(call !== undefined && call.atMs - fromMs <= 250, `${call?.atMs} after ${fromMs}`);
+  }
+  assert.equal(sent.length, slots + urgent.size);
   await endWorld(world);
 });
 

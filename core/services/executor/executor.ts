@@ -11,9 +11,11 @@
 import type { Retention } from "#core/domain/job.ts";
 import {
   DRAIN_CALLS_MS,
+  HELD_CRITICAL_MIN,
   HELD_JOBS_MAX,
   HELD_JOBS_MIN,
   HELD_RATE_SECONDS,
+  HELD_RATE_SECONDS_SHARED,
   RENEW_PERIOD_MS,
 } from "#core/domain/limits.ts";
 import type { Caller } from "#core/ports/caller.ts";
@@ -37,6 +39,8 @@ import { Outbox } from "./outbox.ts";
 import { CallSender } from "./send-call.ts";
 import { SigningKeys } from "./signing-keys.ts";
 
+const NO_ROOM = { any: 0, critical: 0 };
+
 export interface ExecutorDeps {
   readonly shard: Shard;
   readonly caller: Caller;
@@ -49,7 +53,7 @@ export interface ExecutorDeps {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly retention: Retention;
-  /** Calls under way at once. */
+  /** Calls under way at once; critical jobs have some more to themselves. */
   readonly slots: number;
 }
 
@@ -61,6 +65,8 @@ export class Executor {
   readonly #claiming: Claiming;
   readonly #firing: Firing;
   readonly #rate: CallRate;
+  readonly #slots: number;
+  #shared = false;
   #draining = false;
   #roomWanted = false;
 
@@ -72,7 +78,8 @@ export class Executor {
     const { tasks, jobs, workers } = deps.shard;
     const database = new DatabaseClock(clock);
     this.#clock = clock;
-    this.#rate = new CallRate(clock);
+    this.#slots = slots;
+    this.#rate = new CallRate(clock, slots);
     this.#lease = new Lease({ clock, random, workers });
     this.#held = new HeldJobs(clock, database, () => this.#firing.pump());
     this.#outbox = new Outbox({ jobs, metrics, logger, retention });
@@ -110,12 +117,14 @@ export class Executor {
 
   /** Polls, and claims what there is room for. */
   async pollOnce(): Promise<Polled> {
-    const room = this.#draining ? 0 : Math.max(0, this.#capacity() - this.#held.size);
+    this.#noteRate();
+    const room = this.#draining ? NO_ROOM : this.#room();
     this.#roomWanted = false;
     const polled = await this.#claiming.pollOnce(room);
+    this.#shared = polled.shared;
     // A claim that was under way when the drain began has brought jobs that must go back too.
     if (this.#draining) this.#giveBackUnsent();
-    this.#roomWanted = polled.full || room === 0;
+    this.#roomWanted = polled.full || room.any === 0;
     this.#firing.pump();
     return polled;
   }
@@ -169,16 +178,28 @@ export class Executor {
   }
 
   #callEnded(): void {
-    this.#rate.note(this.#firing.ended);
+    this.#noteRate();
     if (!this.#roomWanted || !this.hasRoom()) return;
     this.#roomWanted = false;
     this.onRoom();
   }
 
+  #noteRate(): void {
+    const { ended, busyMs } = this.#firing;
+    this.#rate.note({ ended, busyMs, saturated: this.#held.sending >= this.#slots });
+  }
+
+  #room(): { any: number; critical: number } {
+    const { size, critical } = this.#held;
+    const any = Math.max(0, this.#capacity() - size);
+    return { any, critical: Math.max(0, HELD_CRITICAL_MIN - critical) };
+  }
+
   /** Jobs that may be in memory: some seconds of the measured rate. */
   #capacity(): number {
-    const wanted = Math.ceil(HELD_RATE_SECONDS * this.#rate.perSecond());
-    return Math.min(HELD_JOBS_MAX, Math.max(HELD_JOBS_MIN, wanted));
+    const seconds = this.#shared ? HELD_RATE_SECONDS_SHARED : HELD_RATE_SECONDS;
+    const wanted = Math.ceil(seconds * this.#rate.perSecond());
+    return Math.min(HELD_JOBS_MAX, Math.max(HELD_JOBS_MIN, 2 * this.#slots, wanted));
   }
 }
 

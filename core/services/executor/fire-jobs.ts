@@ -8,6 +8,7 @@ import { unreachable } from "#core/domain/assert.ts";
 import type { AttemptRecord, AttemptTimings } from "#core/domain/job.ts";
 import {
   BACKSTOP_GUARD_MS,
+  CRITICAL_SLOTS_ONE_IN,
   FAILURE_BODY_BYTES_KEPT,
   SUCCESS_BODY_BYTES_KEPT,
 } from "#core/domain/limits.ts";
@@ -31,7 +32,7 @@ interface FiringDeps {
   readonly sender: CallSender;
   readonly random: Random;
   readonly metrics: Metrics;
-  /** Calls under way at once. */
+  /** Calls under way at once, but for those of critical jobs beyond them. */
   readonly slots: number;
 }
 
@@ -39,6 +40,7 @@ export class Firing {
   readonly #deps: FiringDeps;
   readonly #abort = new AbortController();
   #ended = 0;
+  #busyMs = 0;
 
   /** Called when a call has ended and its slot is free. */
   onEnded: () => void = () => {};
@@ -52,12 +54,17 @@ export class Firing {
     return this.#ended;
   }
 
+  /** How long those have taken, all together. */
+  get busyMs(): number {
+    return this.#busyMs;
+  }
+
   /** Starts as many ready jobs as there are free slots. Call it when a job becomes ready, a slot free or the lease good again. */
   pump(): void {
-    const { held, lease, slots } = this.#deps;
-    while (held.sending < slots && lease.mayStart()) {
+    const { held, lease } = this.#deps;
+    while (lease.mayStart()) {
       const next = held.peekReady();
-      if (next === null) return;
+      if (next === null || held.sending >= this.#slotsFor(next)) return;
       if (next.workerId !== lease.workerId) {
         // Claimed under an id that was fenced while the claim was being taken in: others have it.
         held.remove(next);
@@ -71,6 +78,12 @@ export class Firing {
       held.startSending(next);
       void this.#send(next);
     }
+  }
+
+  /** Critical jobs come first among those that are ready, and have slots beside the others', however long those hang. */
+  #slotsFor({ job }: HeldJob): number {
+    const { slots } = this.#deps;
+    return priorityOfQueue(job.queue) === "critical" ? slots + criticalSlots(slots) : slots;
   }
 
   /** Ends the calls under way as `interrupted`. */
@@ -92,6 +105,7 @@ export class Firing {
     metrics.count("sent", 1);
     const outcome = await sender.send(job, held.version, this.#abort.signal);
     this.#ended++;
+    this.#busyMs += outcome.durationMs;
     this.#deps.held.remove(held);
     this.#deps.outbox.addResult(this.#resultOf(held, outcome, startedAtMs, lagMs));
     this.pump();
@@ -135,6 +149,11 @@ export class Firing {
         return unreachable(verdict);
     }
   }
+}
+
+/** Slots that only critical jobs may take, on top of `slots`. */
+function criticalSlots(slots: number): number {
+  return Math.ceil(slots / CRITICAL_SLOTS_ONE_IN);
 }
 
 /** What names a held job to the store. */

@@ -4,6 +4,7 @@
  */
 import { assert } from "#core/domain/assert.ts";
 import type { TaskId, WorkerId } from "#core/domain/ids.ts";
+import { priorityOfQueue } from "#core/domain/queue.ts";
 import type { TaskVersion } from "#core/domain/task.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
@@ -27,6 +28,7 @@ export class HeldJobs {
   readonly #held = new Set<HeldJob>();
   readonly #ready: HeldJob[] = [];
   #sending = 0;
+  #critical = 0;
 
   constructor(clock: Clock, database: DatabaseClock, onReady: () => void) {
     this.#clock = clock;
@@ -42,6 +44,11 @@ export class HeldJobs {
     return this.#sending;
   }
 
+  /** Critical jobs among them, sending ones included. */
+  get critical(): number {
+    return this.#critical;
+  }
+
   get unsent(): number {
     return this.#held.size - this.#sending;
   }
@@ -50,6 +57,7 @@ export class HeldJobs {
   add(claimed: Pick<HeldJob, "job" | "version" | "workerId" | "claimedAtMs">): void {
     const held: HeldJob = { ...claimed, phase: "timer", cancelTimer: null };
     this.#held.add(held);
+    if (isCritical(held)) this.#critical++;
     this.#arm(held);
   }
 
@@ -86,6 +94,7 @@ export class HeldJobs {
   remove(held: HeldJob): void {
     assert(held.phase !== "gone", "a job leaves once");
     if (held.phase === "sending") this.#sending--;
+    if (isCritical(held)) this.#critical--;
     held.cancelTimer?.();
     held.cancelTimer = null;
     held.phase = "gone";
@@ -119,6 +128,10 @@ export class HeldJobs {
     for (const held of taken) this.remove(held);
     return taken;
   }
+}
+
+function isCritical({ job }: HeldJob): boolean {
+  return priorityOfQueue(job.queue) === "critical";
 }
 
 /** Order in which ready jobs are sent: priority and lane, then the longest due. */

@@ -11,11 +11,16 @@ import { PRIORITIES, QUEUES, queueOf } from "#core/domain/queue.ts";
 import type { Poll } from "#core/ports/job-store.ts";
 
 const ALL_QUEUES_EVERY = 10;
+/** Polls that find a queue empty before it is no longer looked at in each. */
+const FORGOTTEN_AFTER = 100;
 const WHOLE_RANGE_EVERY = 100;
 
 export class QueueFloors {
   readonly #floorsMs = new Map<number, number>();
-  readonly #seen = new Set<number>(PRIORITIES.map(queueOf));
+  /** By the poll that last found something there. */
+  readonly #seen = new Map<number, number>(
+    PRIORITIES.map((priority) => [queueOf(priority), Number.POSITIVE_INFINITY]),
+  );
   #polls = 0;
 
   /** The queues to ask for in the next poll: those seen in use, all of them once in ten. */
@@ -25,7 +30,7 @@ export class QueueFloors {
     this.#polls++;
     const queues = all
       ? Array.from({ length: QUEUES }, (_, queue) => queue)
-      : [...this.#seen].sort((a, b) => a - b);
+      : [...this.#seen.keys()].sort((a, b) => a - b);
     return queues.map((queue) => ({ queue, floorMs: whole ? null : this.floorOf(queue) }));
   }
 
@@ -37,7 +42,10 @@ export class QueueFloors {
   note(asked: readonly { queue: number }[], poll: Poll): void {
     for (const { queue } of asked) {
       const headMs = poll.heads.get(queue);
-      if (headMs !== undefined) this.#seen.add(queue);
+      if (headMs !== undefined)
+        this.#seen.set(queue, Math.max(this.#seen.get(queue) ?? 0, this.#polls));
+      else if (this.#polls - (this.#seen.get(queue) ?? 0) > FORGOTTEN_AFTER)
+        this.#seen.delete(queue);
       this.#floorsMs.set(queue, Math.min(headMs ?? poll.nowMs, poll.nowMs) - FLOOR_SLACK_MS);
     }
   }
