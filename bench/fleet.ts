@@ -1,5 +1,6 @@
 /** The processes of a load bench beside MySQL: target, executors, schedulers, and what they and MySQL use. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { type OwnProcess, startProcess, startWorker } from "#test/support/worker-process.ts";
 import { sum } from "./figures.ts";
 import { PAYLOAD } from "./insert-tasks.ts";
@@ -17,8 +18,8 @@ const LOOK_EVERY_MS = 10;
 export interface Target extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
-  /** Calls since the last reset. */
-  count(): Promise<number>;
+  /** Calls since the last reset, all or those of one group. */
+  count(group?: number): Promise<number>;
   calls(): Promise<TargetCalls>;
   reset(): Promise<void>;
 }
@@ -33,7 +34,7 @@ export async function startTarget(): Promise<Target> {
   return {
     url,
     pid: child.pid,
-    count: async () => (await ask("count")) as number,
+    count: async (group) => (await ask(group === undefined ? "count" : `count/${group}`)) as number,
     calls: async () => (await ask("calls")) as TargetCalls,
     reset: async () => void (await ask("reset")),
     [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
@@ -112,17 +113,23 @@ export async function readUsage(
   };
 }
 
-/** Waits until `met`, looking every 10 ms; false when it is not after `deadlineMs`. */
+/** Resolves at an instant of the system's clock, epoch ms; throws when the bench is stopped. */
+export async function sleepUntil(atMs: number, signal: AbortSignal): Promise<void> {
+  await sleep(Math.max(0, atMs - Date.now()), undefined, { signal });
+}
+
+/** Waits until `met`, looking every few ms; false when it is not after `deadlineMs`. */
 export async function waitUntil(
   met: () => Promise<boolean>,
   deadlineMs: number,
   signal: AbortSignal,
+  everyMs: number = LOOK_EVERY_MS,
 ): Promise<boolean> {
   const endMs = performance.now() + deadlineMs;
   while (performance.now() < endMs) {
     signal.throwIfAborted();
     if (await met()) return true;
-    await new Promise((wake) => setTimeout(wake, LOOK_EVERY_MS));
+    await sleep(everyMs);
   }
   return false;
 }

@@ -45,8 +45,12 @@ function versionRow({ id, url, timeoutMs }: LoadTask): string {
 }
 
 function taskRow({ id, tenantId, schedule, priority, nextRunAtMs, timeoutMs }: LoadTask): string {
-  const at = new Date(nextRunAtMs).toISOString().replace("T", " ").replace("Z", "");
-  return `(${partitionOfTask(id)},${hex(id)},'${tenantId}','${id}','[]','active',${quoted(schedule)},${priority},'all','${at}',1,1,${timeoutMs},${RETRY.maxAttempts},UTC_TIMESTAMP(3),UTC_TIMESTAMP(3))`;
+  return `(${partitionOfTask(id)},${hex(id)},'${tenantId}','${id}','[]','active',${quoted(schedule)},${priority},'all',${instantSql(nextRunAtMs)},1,1,${timeoutMs},${RETRY.maxAttempts},UTC_TIMESTAMP(3),UTC_TIMESTAMP(3))`;
+}
+
+/** An instant as the databases' own columns have it. */
+export function instantSql(ms: number): string {
+  return `TIMESTAMP'${new Date(ms).toISOString().replace("T", " ").replace("Z", "")}'`;
 }
 
 function hex(id: TaskId): string {

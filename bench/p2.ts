@@ -8,15 +8,7 @@ import { assert } from "#core/domain/assert.ts";
 import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { barChart } from "./charts.ts";
 import { median, quantile, rounded } from "./figures.ts";
-import {
-  callRaw,
-  readUsage,
-  startTarget,
-  startWorkers,
-  type Target,
-
-  waitUntil,
-} from "./fleet.ts";
+import { callRaw, readUsage, startTarget, startWorkers, type Target, waitUntil } from "./fleet.ts";
 import { emptyTables, insertTasks } from "./insert-tasks.ts";
 import { type LoadTask, seededTaskId, seededUnit, tenantNamed } from "./load-model.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";

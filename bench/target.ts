@@ -27,6 +27,13 @@ class Calls implements TargetCalls {
   readonly priority: number[] = [];
   readonly group: number[] = [];
 
+  readonly #counts = new Map<number, number>();
+
+  /** How many came: all, or those of one group. */
+  count(group: string | undefined): number {
+    return group === undefined ? this.group.length : (this.#counts.get(Number(group)) ?? 0);
+  }
+
   add(headers: IncomingMessage["headers"], priority: number, group: number): void {
     if (this.arrivedAtMs.length >= CALLS_MAX) throw new Error("the target is full: reset it");
     this.arrivedAtMs.push(Date.now());
@@ -34,6 +41,7 @@ class Calls implements TargetCalls {
     this.attempt.push(Number(headers["x-attempt"]));
     this.priority.push(priority);
     this.group.push(group);
+    this.#counts.set(group, (this.#counts.get(group) ?? 0) + 1);
   }
 }
 
@@ -44,7 +52,8 @@ async function serve(): Promise<number> {
     const [, kind = "", value = "", priority, group] = (request.url ?? "").split("/");
     if (kind === "_target") {
       if (value === "reset") calls = new Calls();
-      response.end(JSON.stringify(value === "calls" ? calls : calls.arrivedAtMs.length));
+      const answer = value === "calls" ? calls : calls.count(priority);
+      response.end(JSON.stringify(answer));
       return;
     }
     calls.add(request.headers, Number(priority), Number(group));
