@@ -91,6 +91,11 @@ export class CallParts {
     );
   }
 
+  /** As signingOf, without asking; null when that is too long ago. */
+  knownSigningOf(tenantId: TenantId): readonly SigningRow[] | null {
+    return this.#signing.find(tenantId, SIGNING_KNOWN_MS);
+  }
+
   /** A tenant's signing secrets that are valid, newest first; empty when it has none. Throws likewise. */
   async signingOf(tenantId: TenantId): Promise<readonly SigningRow[]> {
     const known = this.#signing.find(tenantId, SIGNING_KNOWN_MS);

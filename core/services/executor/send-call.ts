@@ -46,6 +46,7 @@ interface Ready {
 type Failed = { readonly kind: "failed"; readonly error: string };
 
 const WARNED_EVERY_MS = 1_000;
+const PLAIN: Ready = { kind: "ready", keys: [], headers: {}, sent: [], token: null };
 
 export class CallSender {
   readonly #deps: SenderDeps;
@@ -59,7 +60,9 @@ export class CallSender {
   async send(job: ClaimedJob, version: TaskVersion, signal: AbortSignal): Promise<CallOutcome> {
     const { caller, clock, signer, tokens } = this.#deps;
     const startedMs = clock.monotonicMs();
-    const ready = await this.#within(job.timeoutMs, signal, this.#prepare(job, version, signal));
+    const ready =
+      this.#readyNow(job, version) ??
+      (await this.#within(job.timeoutMs, signal, this.#prepare(job, version, signal)));
     const spentMs = clock.monotonicMs() - startedMs;
     if (ready.kind === "failed") return { ...ready, durationMs: Math.round(spentMs) };
     const call = buildCall(job, version.request, ready.headers);
@@ -78,6 +81,12 @@ export class CallSender {
     return { ...outcome, responseBody: hideSecrets(outcome.responseBody, ready.sent) };
   }
 
+  /** What most calls need, at once; null where something has to be asked for or opened. */
+  #readyNow(job: ClaimedJob, { request }: TaskVersion): Ready | null {
+    const keys = namesSecrets(request) ? null : this.#deps.keys.knownKeysOf(job.tenantId);
+    return keys === null ? null : { ...PLAIN, keys };
+  }
+
   async #prepare(
     job: ClaimedJob,
     { request }: TaskVersion,
@@ -87,7 +96,7 @@ export class CallSender {
     try {
       const signing = await keys.keysOf(job.tenantId);
       if (signing.length === 0) return this.#unreadable(job, "secret-unreadable");
-      const plain = { kind: "ready", keys: signing, headers: {}, sent: [], token: null } as const;
+      const plain = { ...PLAIN, keys: signing };
       if (!namesSecrets(request)) return plain;
       const stored = await parts.secretsOf(job.taskId);
       const opened = await openSecrets(opener, job, request, stored);

@@ -19,10 +19,18 @@ export class SigningKeys {
   readonly #deps: SigningKeysDeps;
   /** By tenant and id. */
   readonly #open = new Map<string, Secret>();
+  /** Of rows whose keys are open. */
+  readonly #keys = new WeakMap<readonly SigningRow[], readonly Secret[]>();
   readonly #making = new Map<TenantId, Promise<readonly SigningRow[]>>();
 
   constructor(deps: SigningKeysDeps) {
     this.#deps = deps;
+  }
+
+  /** The same at once, where it needs nobody else; null where it does. */
+  knownKeysOf(tenantId: TenantId): readonly Secret[] | null {
+    const rows = this.#deps.parts.knownSigningOf(tenantId);
+    return rows === null ? null : (this.#keys.get(rows) ?? null);
   }
 
   /**
@@ -30,12 +38,14 @@ export class SigningKeys {
    * store throws.
    */
   async keysOf(tenantId: TenantId): Promise<readonly Secret[]> {
-    const rows = await this.#deps.parts.signingOf(tenantId);
+    const there = await this.#deps.parts.signingOf(tenantId);
+    const rows = there.length > 0 ? there : await this.#makeFirst(tenantId);
     const keys: Secret[] = [];
-    for (const row of rows.length > 0 ? rows : await this.#makeFirst(tenantId)) {
+    for (const row of rows) {
       const key = await this.#keyOf(tenantId, row);
       if (key !== null) keys.push(key);
     }
+    if (keys.length > 0) this.#keys.set(rows, keys);
     return keys;
   }
 
