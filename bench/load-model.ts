@@ -39,8 +39,8 @@ export interface LoadModelOptions {
   readonly endpoints: "mixed" | "instant";
 }
 
-export const TENANTS = 1_000;
-export const PEAK_TASKS = 30_000;
+const TENANTS = 1_000;
+const PEAK_TASKS = 30_000;
 /** How many tasks have which period: 37.7 executions a second altogether, the daily ones of the peak not counted. */
 const STEADY: readonly (readonly [count: number, seconds: number])[] = [
   [1_500, 60],

@@ -1,0 +1,82 @@
+/** The load benches at sizes that say nothing about speed: they run, and their last line has the figures that they promise. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+
+const SCRIPT = join(import.meta.dirname, "..", "..", "bench", "run.ts");
+const DEADLINE_MS = 90_000;
+
+type Json = { readonly [name: string]: unknown };
+
+/** Runs a scenario to its end; its figures, whatever they say. */
+async function runQuick(scenario: string, ...args: string[]): Promise<Json> {
+  assert(process.env.MYSQL_URL, "MYSQL_URL names a server to test with");
+  const child = spawn(process.execPath, [SCRIPT, scenario, "--quick", ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: DEADLINE_MS,
+  });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close"),
+  ]);
+  const last = stdout.trimEnd().split("\n").at(-1) ?? "";
+  assert(last.startsWith("{"), `${scenario} ended with ${code}:\n${stderr}`);
+  const figures = JSON.parse(last) as Json;
+  assert.equal(figures.scenario, scenario);
+  assert.equal(figures.pass, code === 0);
+  assert.ok((figures.machine as Json).commit);
+  return figures;
+}
+
+function numbers(figures: Json, ...names: string[]): void {
+  for (const name of names)
+    for (const value of [figures[name]].flat())
+      assert(typeof value === "number" && value >= 0, `${name} is a number, not ${value}`);
+}
+
+function lagOf(figures: unknown, ...priorities: string[]): void {
+  for (const priority of priorities) {
+    const lag = (figures as Json)[priority] as Json;
+    numbers(lag, "calls", "p50Ms", "p99Ms", "maxMs");
+    assert(Number(lag.calls) > 0, `${priority} jobs were called`);
+  }
+}
+
+test("p1 tells lag by priority, CPU by process, statements and memory", async () => {
+  const figures = await runQuick("p1", "--seconds", "2");
+  numbers(figures, "perSecond", "statementsPerJob", "executorsMib");
+  numbers(figures.cpuSeconds as Json, "executors", "scheduler", "target");
+  lagOf(figures.lag, "normal");
+});
+
+test("p2 tells jobs a second and their ratio to raw calls for each number of executors", async () => {
+  const figures = await runQuick("p2");
+  assert.deepEqual(figures.executors, [1, 2, 3]);
+  assert.equal((figures.perSecond as unknown[]).length, 3);
+  numbers(figures, "jobs", "rawPerSecond", "perSecond", "ratio", "statementsPerJob");
+});
+
+test("p3 tells lag by priority and the drain's ratio to raw calls, of every job of the peak", async () => {
+  const figures = await runQuick("p3");
+  numbers(figures, "drainMs", "drainToRaw", "statementsPerJob");
+  lagOf(figures.lag, "critical", "high", "normal", "low");
+  const calls = Object.values(figures.lag as Json).map((lag) => Number((lag as Json).calls));
+  assert.equal(
+    calls.reduce((sum, count) => sum + count, 0),
+    figures.jobs,
+  );
+});
+
+for (const [scenario, herds] of [
+  ["p6", ["without", "beside"]],
+  ["p7", ["without", "beside", "low"]],
+] as const)
+  test(`${scenario} tells the others' lag with and without their neighbour`, async () => {
+    const figures = await runQuick(scenario);
+    numbers(figures, "p99Ratio");
+    lagOf(figures, ...herds);
+  });
