@@ -140,6 +140,11 @@ export const ATTEMPT_RECORDS_MAX = 30;
 export const SUCCESS_BODY_BYTES_KEPT = 128;
 export const FAILURE_BODY_BYTES_KEPT = 1 * KIB;
 
+// Lanes: a tenant's share of each window, in jobs of a priority; what is counted at most, by window, tenant and priority.
+export const LANE_WINDOW_MS = 10_000;
+export const LANE_SHARE_JOBS = 100;
+export const LANE_COUNTS_MAX = 200_000;
+
 // Leases and fences.
 export const WORKER_LEASE_MS = 6_000;
 export const RENEW_PERIOD_MS = 2_000;

@@ -34,19 +34,20 @@ function common(task: DueTask, trigger: Trigger, scheduledAtMs: number, run: num
   };
 }
 
-/** The job of one occurrence. A missed one (`catch_up`) runs now, a lane down; a late one keeps its time and its lane. */
+/** The job of one occurrence. A missed one (`catch_up`) runs now, a lane below `queue`; a late one keeps its time and its lane. */
 export function makeScheduledJob(
   task: DueTask,
   trigger: "schedule" | "catch_up",
   scheduledAtMs: number,
   nowMs: number,
+  queue: number = queueOf(task.priority),
 ): Job {
   const job = common(task, trigger, scheduledAtMs, RUN_OF_OCCURRENCE);
   const runAtMs = trigger === "catch_up" ? nowMs : scheduledAtMs;
   return {
     ...job,
     status: "pending",
-    queue: trigger === "catch_up" ? oneLaneDown(job.queue, job.tenantId) : job.queue,
+    queue: trigger === "catch_up" ? oneLaneDown(queue, job.tenantId) : queue,
     runAtMs,
     dueAtMs: Math.max(runAtMs, nowMs),
   };

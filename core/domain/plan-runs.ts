@@ -25,6 +25,8 @@ export interface PlanBounds {
   /** Occurrences that may be stepped over, at least 1. */
   readonly stepsMax: number;
   readonly retention: Retention;
+  /** Counts a job that is due at an instant, and answers its queue; not given: the first lane of the task's priority. */
+  readonly queueAt?: (dueAtMs: number) => number;
 }
 
 export interface RunPlan {
@@ -46,6 +48,8 @@ export function planRuns(task: DueTask, bounds: PlanBounds): RunPlan {
   const caughtUp: Job[] = [];
   const due: Job[] = [];
   const skipped: number[] = [];
+  const make = (trigger: "schedule" | "catch_up", scheduledAtMs: number, dueAtMs: number) =>
+    makeScheduledJob(task, trigger, scheduledAtMs, bounds.nowMs, bounds.queueAt?.(dueAtMs));
   let atMs = task.nextRunAtMs;
   let madeUntilMs: number | null = null;
   let steps = 0;
@@ -54,11 +58,11 @@ export function planRuns(task: DueTask, bounds: PlanBounds): RunPlan {
     if (!missed && due.length >= dueRowsMax) break;
     const nextMs = nextOccurrence(task.schedule, window, atMs);
     if (!missed) {
-      due.push(makeScheduledJob(task, "schedule", atMs, bounds.nowMs));
+      due.push(make("schedule", atMs, Math.max(atMs, bounds.nowMs)));
     } else if (isCaughtUp(task, nextMs, missedBeforeMs)) {
       // The latest is never cut: by the next tick another run of a fast schedule would be the latest, and so for ever.
       if (task.catchUp === "all" && caughtUp.length >= bounds.missedRowsMax) break;
-      caughtUp.push(makeScheduledJob(task, "catch_up", atMs, bounds.nowMs));
+      caughtUp.push(make("catch_up", atMs, bounds.nowMs));
     } else {
       skipped.push(atMs);
     }

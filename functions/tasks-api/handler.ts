@@ -1,5 +1,6 @@
 /** Entry point of the tasks API: a Lambda function behind API Gateway (REST, v1 events). */
 import { readEnv } from "#adapters/system/read-env.ts";
+import { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import { connect } from "../_shared/connect.ts";
 import { createApi } from "../_shared/create-api.ts";
 import { openSealer } from "../_shared/open-sealer.ts";
@@ -9,6 +10,7 @@ import { tasksOperations } from "./operations.ts";
 
 const env = readEnv(tasksApiEnv, processEnv(), { ownPrefix: "ARCHIVE_" });
 const stores = await connect("tasks-api", env);
-const connected = { ...stores, sealer: await openSealer(env, stores) };
+const sealer = await openSealer(env, stores);
+const connected = { ...stores, sealer, lanes: new TenantLanes() };
 
 export const handler = createApi("tasks-api", tasksOperations(connected), connected);

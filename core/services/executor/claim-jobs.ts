@@ -23,6 +23,7 @@ import type { HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
 import { QueueFloors } from "./queue-floors.ts";
+import { QueueWants } from "./queue-wants.ts";
 
 interface ClaimingDeps {
   readonly jobs: JobStore;
@@ -46,14 +47,12 @@ export interface Polled {
   readonly nextPollMs: number;
 }
 
-/** Asked for, beyond that, of a queue that had few. */
-const WANTED_MIN = 10;
 const IDLE: Polled = { claimed: 0, full: false, shared: false, nextPollMs: POLL_PERIOD_MS };
 
 export class Claiming {
   readonly #deps: ClaimingDeps;
   readonly #floors = new QueueFloors();
-  readonly #wanted = new Map<number, number>();
+  readonly #wants = new QueueWants();
   #unknown: UnknownClaim | null = null;
 
   constructor(deps: ClaimingDeps) {
@@ -105,13 +104,11 @@ export class Claiming {
     await this.#takeIn(workerId, claimedAtMs, ours);
   }
 
-  /** What to ask of each queue: of one that had fewer than it was asked for, twice what it had. */
   #branches(queues: readonly number[], room: Pick<Room, "any" | "critical">): ClaimShare[] {
     const any = Math.min(room.any, CLAIM_JOBS_MAX);
     const critical = Math.min(room.critical, CLAIM_JOBS_MAX - any);
     if (any + critical === 0) return [];
-    const wantedBy = (queue: number) => this.#wanted.get(queue) ?? Number.POSITIVE_INFINITY;
-    return shareRoom(queues, { any, critical, wantedBy });
+    return shareRoom(queues, { any, critical, wantedBy: this.#wants.wantedBy });
   }
 
   async #claim(
@@ -137,22 +134,8 @@ export class Claiming {
       case "claimed":
         this.#deps.metrics.count("claimed", claim.jobs.length);
         await this.#takeIn(workerId, claim.claimedAtMs, claim.jobs);
-        return { claimed: claim.jobs.length, full: this.#noteTaken(shares, claim.jobs) };
+        return { claimed: claim.jobs.length, full: this.#wants.note(shares, claim.jobs) };
     }
-  }
-
-  /** Learns how much each queue had. True when one of them probably has more. */
-  #noteTaken(shares: readonly ClaimShare[], jobs: readonly ClaimedJob[]): boolean {
-    const taken = new Map<number, number>();
-    for (const { queue } of jobs) taken.set(queue, (taken.get(queue) ?? 0) + 1);
-    let full = jobs.length >= CLAIM_JOBS_MAX;
-    for (const { queue, limit } of shares) {
-      const had = taken.get(queue) ?? 0;
-      if (had >= limit) this.#wanted.delete(queue);
-      else this.#wanted.set(queue, 2 * had + WANTED_MIN);
-      full ||= had >= limit;
-    }
-    return full;
   }
 
   /** Others may have taken our unsent jobs: they are forgotten. Calls under way go on, their results are written as before. */

@@ -18,6 +18,7 @@ import type { PlanBounds } from "#core/domain/plan-runs.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";
 import { ScheduleError } from "#core/domain/schedule.ts";
 import type { DueTask } from "#core/domain/task.ts";
+import type { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type {
   DueTasks,
@@ -31,6 +32,8 @@ export interface MaterializeDeps {
   readonly tasks: Pick<TaskStore, "materialize">;
   readonly metrics: Metrics;
   readonly retention: Retention;
+  /** Not given: every job goes into the first lane of its priority. */
+  readonly lanes?: TenantLanes;
 }
 
 /** Runs one tick. Null when nothing was due up to now + `horizonMs`; call again at once otherwise. */
@@ -45,7 +48,7 @@ export async function materializeDueTasks(
     tasksMax: MATERIALIZE_JOBS_MAX,
   };
   const done = await deps.tasks.materialize(bounds, (due) =>
-    planTick(due, deps.retention, horizonMs),
+    planTick(due, deps.retention, horizonMs, deps.lanes),
   );
   if (done === null) return null;
   deps.metrics.count("materialized", done.made);
@@ -54,13 +57,14 @@ export async function materializeDueTasks(
   return done;
 }
 
-/** Plans one tick: pure. Tasks that find no room stay due and come first in the next one. */
+/** Plans one tick: pure, but for what `lanes` counts. Tasks that find no room stay due and come first in the next one. */
 export function planTick(
   due: DueTasks,
   retention: Retention,
   horizonMs = HORIZON_MS,
+  lanes?: TenantLanes,
 ): MaterializePlan {
-  const tick = new TickPlan(due.nowMs, retention, horizonMs);
+  const tick = new TickPlan(due.nowMs, retention, horizonMs, lanes);
   let left = due.missed.length;
   for (const task of due.missed) {
     if (!tick.planMissed(task, left)) break;
@@ -78,8 +82,10 @@ class TickPlan {
   readonly #nowMs: number;
   readonly #retention: Retention;
   readonly #horizonMs: number;
+  readonly #lanes: TenantLanes | undefined;
 
-  constructor(nowMs: number, retention: Retention, horizonMs: number) {
+  constructor(nowMs: number, retention: Retention, horizonMs: number, lanes?: TenantLanes) {
+    this.#lanes = lanes;
     this.#horizonMs = horizonMs;
     this.#nowMs = nowMs;
     this.#retention = retention;
@@ -107,8 +113,11 @@ class TickPlan {
   }
 
   #plan(task: DueTask, room: Pick<PlanBounds, "missedRowsMax" | "dueRowsMax" | "stepsMax">): void {
+    const lanes = this.#lanes;
+    const { tenantId, priority } = task;
     try {
       const plan = planRuns(task, {
+        ...(lanes && { queueAt: (dueAtMs) => lanes.place(tenantId, priority, dueAtMs) }),
         nowMs: this.#nowMs,
         horizonMs: this.#nowMs + this.#horizonMs,
         retention: this.#retention,

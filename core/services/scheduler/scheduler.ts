@@ -12,6 +12,7 @@ import {
   MATERIALIZE_JOBS_MAX,
   TICKS_RATE_PER_SECOND,
 } from "#core/domain/limits.ts";
+import { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { DueAhead, TaskStore } from "#core/ports/task-store.ts";
 import { type MaterializeDeps, materializeDueTasks } from "./materialize-due-tasks.ts";
@@ -35,7 +36,7 @@ export class Scheduler {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SchedulerDeps) {
-    this.#deps = deps;
+    this.#deps = { lanes: new TenantLanes(), ...deps };
   }
 
   /** One tick. Ms until the next: 0 while something was made. */

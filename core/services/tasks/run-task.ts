@@ -30,7 +30,7 @@ export const BODILESS_METHODS: readonly string[] = ["GET", "HEAD"];
 
 /** Makes a manual job that is due now, of an active, paused or completed task; `payload` is laid over the version's request. */
 export async function runTask(
-  { shards, random }: Pick<TaskServiceDeps, "shards" | "random">,
+  { shards, random, lanes }: Pick<TaskServiceDeps, "shards" | "random" | "lanes">,
   tenantId: TenantId,
   taskId: TaskId,
   payload: Payload | null,
@@ -49,6 +49,7 @@ export async function runTask(
       ...makeManualJob(task, "manual", nowMs, randomRun(random.bytes(2)), payload),
       // The payload was checked against this version: an edit in between makes no other run of it.
       taskVersion: version.requestVersion,
+      ...(lanes && { queue: lanes.place(tenantId, task.priority, nowMs) }),
     }),
     idempotency && {
       ...idempotency,

@@ -3,6 +3,7 @@ import type { Retention } from "#core/domain/job.ts";
 import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { Secret } from "#core/domain/secret.ts";
 import type { HttpRequest, Task } from "#core/domain/task.ts";
+import type { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { Sealer } from "#core/ports/secrets.ts";
@@ -50,4 +51,6 @@ export interface TaskServiceDeps {
   /** Not needed where no secret is given. */
   readonly sealer?: Sealer;
   readonly retention: Retention;
+  /** Where runs by hand are counted; not given: each goes into the first lane of its priority. */
+  readonly lanes?: TenantLanes;
 }

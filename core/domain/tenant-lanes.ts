@@ -1,0 +1,46 @@
+/**
+ * In which lane a job goes, by how many jobs of its tenant and priority are in front of it. Counted in memory by whoever makes
+ * jobs, by the time at which they are due: those of the same window, half of those of the one before, and so on. An estimate:
+ * processes do not see each other's counts, and a plan that runs again after a deadlock counts twice.
+ */
+import type { TenantId } from "./ids.ts";
+import { LANE_COUNTS_MAX, LANE_SHARE_JOBS, LANE_WINDOW_MS } from "./limits.ts";
+import { type Priority, priorityRank, queueBehind } from "./queue.ts";
+
+/** Windows that still count; the last of them by an eighth. */
+const WINDOWS_BEFORE = 3;
+
+export class TenantLanes {
+  /** By window, then by tenant and priority. */
+  readonly #windows = new Map<number, Map<string, number>>();
+  #size = 0;
+
+  /** Counts a job that is due at `dueAtMs` and answers its queue. */
+  place(tenantId: TenantId, priority: Priority, dueAtMs: number): number {
+    const at = Math.floor(dueAtMs / LANE_WINDOW_MS);
+    const key = `${priorityRank(priority)}${tenantId}`;
+    let inFront = 0;
+    for (let back = 0; back <= WINDOWS_BEFORE; back++)
+      inFront += (this.#windows.get(at - back)?.get(key) ?? 0) / 2 ** back;
+    this.#count(at, key);
+    return queueBehind(priority, tenantId, inFront, LANE_SHARE_JOBS);
+  }
+
+  #count(at: number, key: string): void {
+    let counts = this.#windows.get(at);
+    if (counts === undefined) {
+      counts = new Map();
+      this.#windows.set(at, counts);
+    }
+    const count = counts.get(key);
+    if (count === undefined) this.#size++;
+    counts.set(key, (count ?? 0) + 1);
+    while (this.#size > LANE_COUNTS_MAX) this.#dropEarliest();
+  }
+
+  #dropEarliest(): void {
+    const earliest = Math.min(...this.#windows.keys());
+    this.#size -= this.#windows.get(earliest)?.size ?? 0;
+    this.#windows.delete(earliest);
+  }
+}
