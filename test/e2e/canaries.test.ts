@@ -1,6 +1,7 @@
 /**
  * Secrets planted wherever a tenant, an endpoint or a fault can put one, through gateway, scheduler, executor, archiver and a sink: none of
- * them is in any process's log, nor in any answer that is an error.
+ * them is in any process's log, nor in any answer that is an error. What a task keeps secret is in no answer at all, not even where the
+ * endpoint repeats it, and nowhere in MySQL or Cassandra.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -24,17 +25,29 @@ const REFUSED_STATUS = 599;
 const keyspace = await makeTestKeyspace();
 const canaries = new Canaries();
 const errors: string[] = [];
+const answers: string[] = [];
 const processes: OwnProcess[] = [];
+/** Headers of calls that were repeated to the caller. */
+const echoed: string[] = [];
 let databases: TestDatabases;
 let endpoint: Server;
 let endpointUrl: string;
 let gateway: OwnGateway;
 let key: string;
+/** Those that only executors may know. */
+let kept: readonly string[] = [];
 
 before(async () => {
   databases = await makeTestDatabases();
   endpoint = createServer((request, response) => {
     request.resume();
+    if (request.url === "/token" || request.url === "/echo") {
+      const access_token = canaries.plant("access token");
+      const token = { access_token, token_type: "Bearer", expires_in: 3_600 };
+      response.end(JSON.stringify(request.url === "/token" ? token : request.headers));
+      if (request.url === "/echo") echoed.push(JSON.stringify(request.headers));
+      return;
+    }
     const status = Number(/\/status\/(\d+)/.exec(request.url ?? "")?.[1] ?? 200);
     response.writeHead(status, {
       "set-cookie": `session=${canaries.plant(`cookie answered with ${status}`)}`,
@@ -70,6 +83,7 @@ async function call(
   withKey = key,
 ): Promise<ApiAnswer> {
   const answer = await openClient(gateway.url, withKey)(method, path, body, options);
+  answers.push(answer.text);
   if (answer.status >= 400)
     errors.push(`${answer.text} ${JSON.stringify([...answer.headers.entries()])}`);
   return answer;
@@ -96,6 +110,22 @@ async function jobOf(taskId: string): Promise<ApiAnswer["body"]> {
 
 async function ended(taskId: string, status: "succeeded" | "dead"): Promise<void> {
   await eventually(async () => assert.equal((await jobOf(taskId))?.status, status));
+}
+
+/** Every row of both stores, binary cells by their bytes. */
+async function allRows(): Promise<string[]> {
+  const { run, databasePrefix } = databases;
+  const tables = await run(
+    `SELECT CONCAT(table_schema, '.', table_name) AS name FROM information_schema.tables WHERE table_schema LIKE '${databasePrefix.replaceAll("_", "\\_")}%'`,
+  );
+  const rows: object[] = await keyspace.run("SELECT * FROM {ks}.jobs_by_task");
+  assert.ok(rows.length > 0, "something is archived");
+  for (const { name } of tables) rows.push(...(await run(`SELECT * FROM ${name}`)));
+  return rows.map((row) =>
+    Object.values(row)
+      .map((cell) => (Buffer.isBuffer(cell) ? cell.toString("latin1") : JSON.stringify(cell)))
+      .join(" "),
+  );
 }
 
 function logged(text: string): boolean {
@@ -140,6 +170,43 @@ describe("planted secrets", { timeout: 90_000 }, () => {
     assert.partialDeepStrictEqual(tested.body, { status: "dead", statusCode: 500 });
     assert.ok(tested.body.timings.totalMs >= tested.body.timings.firstByteMs);
     await eventually(async () => assert.ok(logged("destination not allowed")));
+  });
+
+  it("in what a task keeps secret, which only its endpoint gets", async () => {
+    const from = canaries.kinds.length;
+    const rotated = await call("POST", "/v1/signing-secret/rotate");
+    assert.equal(rotated.status, 200, rotated.text);
+    // Shown once, in this answer.
+    answers.pop();
+    const [signing = ""] = /whsec_[\w+/=-]+/.exec(rotated.text) ?? [];
+    assert.ok(signing.length > 20, "a signing secret was answered");
+    canaries.adopt("signing secret", signing.replace("whsec_", ""));
+    const url = `${endpointUrl}/echo`;
+    const clientSecret = canaries.plant("client secret");
+    const requests = [
+      { secretHeaders: { "X-aPi-KEY": canaries.plant("secret header") } },
+      { auth: { type: "bearer", token: canaries.plant("bearer token") } },
+      { auth: { type: "basic", username: "u", password: canaries.plant("password") } },
+      {
+        auth: { type: "oauth2", tokenUrl: `${endpointUrl}/token`, clientId: "c", clientSecret },
+      },
+    ];
+    const tasks = await Promise.all(requests.map((request) => create(taskTo(url, request))));
+    for (const id of tasks) await ended(id, "succeeded");
+    kept = canaries.kinds.slice(from);
+    const arrived = new Set(echoed.flatMap((headers) => canaries.foundIn(headers, kept)));
+    const sent = kept.filter((kind) => kind !== "client secret" && kind !== "signing secret");
+    assert.deepEqual([...arrived].sort(), [...sent].sort(), "the endpoint did get them");
+    for (const id of tasks) {
+      const job = await jobOf(id);
+      assert.match(job.attempts[0].responseBody, /\[secret\]|^\{/);
+      await call("GET", `/v1/tasks/${id}`);
+      await call("GET", `/v1/jobs/${job.id}`);
+      await call("POST", `/v1/tasks/${id}/test`);
+      const clash = { request: { headers: { authorization: "x" }, ...requests[1] } };
+      assert.equal((await call("PATCH", `/v1/tasks/${id}`, clash)).status, 422);
+    }
+    await call("GET", "/v1/signing-secret");
   });
 
   it("in requests that are refused", async () => {
@@ -209,6 +276,15 @@ describe("planted secrets", { timeout: 90_000 }, () => {
       startTick("archiver", { ...databases, env: { ...keyspace.env, LOG_LEVEL: "info" } }),
     );
     await eventually(async () => assert.ok(logged("finished jobs moved to history")));
+  });
+
+  it("that a task keeps are nowhere in MySQL or Cassandra, nor in any answer", async () => {
+    assert.ok(kept.length >= 6, `${kept}`);
+    const rows = await allRows();
+    assert.ok(rows.length > 20, `${rows.length} rows`);
+    assert.deepEqual(canaries.foundIn(rows.join("\n"), kept), []);
+    assert.ok(canaries.foundIn(rows.join("\n")).includes("nested body"), "the search finds");
+    for (const answer of answers) assert.deepEqual(canaries.foundIn(answer, kept), [], answer);
   });
 
   it("are in no log and in no error, whatever their form", () => {
