@@ -33,7 +33,9 @@ export function openAccountSecret({ secretId, client = {} }: AccountSecretOption
       text = (await manager.send(command)).SecretString;
     } catch (error) {
       const name = error instanceof Error ? error.name : "unknown";
-      throw new StoreUnavailable(`Secrets Manager does not give the database's account: ${name}`, { cause: error });
+      throw new StoreUnavailable(`Secrets Manager does not give the database's account: ${name}`, {
+        cause: error,
+      });
     }
     const account = readAccount(text ?? "");
     if (account === null)
