@@ -3,12 +3,14 @@ import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
 import { makeTaskId, readJobId } from "#core/domain/ids.ts";
 import {
+  HORIZON_MS,
   MATERIALIZE_CATCH_UP_JOBS_MAX,
   MATERIALIZE_JOBS_MAX,
   REASON_LENGTH_MAX,
 } from "#core/domain/limits.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import type { DueTask } from "#core/domain/task.ts";
+import { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import { planTick } from "./materialize-due-tasks.ts";
 
 const NOW_MS = Date.UTC(2026, 5, 1, 9, 0, 0);
@@ -92,4 +94,17 @@ test("a tick is bounded in jobs, not in tasks; what finds no room is not advance
     assert.equal(nextRunAtMs, (madeUntilMs ?? 0) + 1_000);
   }
   assert.ok(plan.advances.length < due.length);
+});
+
+test("a tenant beyond its share of a tick goes down the lanes; another tenant's job behind it does not", () => {
+  const burst = Array.from({ length: 600 }, () => dueTask({}));
+  const quiet = dueTask({ tenantId: "quiet" as TenantId });
+  const due = { nowMs: NOW_MS, missed: [], due: [...burst, quiet] };
+  const lanesOf = (jobs: readonly { queue: number }[]) => jobs.map(({ queue }) => queue - 32);
+  const { jobs } = planTick(due, RETENTION, HORIZON_MS, new TenantLanes());
+  assert.deepEqual(
+    [0, 99, 100, 399, 400, 599, 600].map((i) => lanesOf(jobs)[i]),
+    [0, 0, 1, 1, 2, 2, 0],
+  );
+  assert.ok(lanesOf(planTick(due, RETENTION).jobs).every((lane) => lane === 0));
 });
