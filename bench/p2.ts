@@ -11,6 +11,8 @@ import { median, quantile, rounded } from "./figures.ts";
 import { callRaw, readUsage, startTarget, startWorkers, type Target, waitUntil } from "./fleet.ts";
 import { emptyTables, insertTasks } from "./insert-tasks.ts";
 import { type LoadTask, seededTaskId, seededUnit, tenantNamed } from "./load-model.ts";
+import { cpuMsOf } from "./machine.ts";
+import { RAW_WARM_UP_CALLS } from "./raw-client.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
 import { type BenchDatabases, openBenchDatabases } from "./stack.ts";
 
@@ -39,7 +41,7 @@ interface Leg {
 }
 
 interface Measured {
-  readonly raw: { perSecond: number; again: number; cpuUs: number }[];
+  readonly raw: { perSecond: number; again: number; cpuUs: number; targetCpuUs: number }[];
   readonly drains: Map<number, Leg[]>;
 }
 
@@ -55,7 +57,9 @@ async function runP2(context: ScenarioContext): Promise<ScenarioOutcome> {
   const measured: Measured = { raw: [], drains: new Map(counts.map((count) => [count, []])) };
   const tasks = buildTasks(tasksCount, target.url, options.seed);
   for (let round = 1; round <= rounds; round++) {
+    const targetMs = cpuMsOf(target.pid);
     const first = await callRaw(target, jobs);
+    const targetCpuUs = ((cpuMsOf(target.pid) - targetMs) * 1_000) / (jobs + RAW_WARM_UP_CALLS);
     for (const [executors, legs] of measured.drains) {
       await emptyTables(databases);
       await insertTasks(databases, tasks);
@@ -66,6 +70,7 @@ async function runP2(context: ScenarioContext): Promise<ScenarioOutcome> {
       perSecond: (jobs * 1_000) / first.tookMs,
       again: (jobs * 1_000) / second.tookMs,
       cpuUs: (first.cpuMs * 1_000) / jobs,
+      targetCpuUs,
     });
     const speeds = [...measured.drains.values()].map((legs) => legs.at(-1)?.perSecond ?? 0);
     const raw = measured.raw.at(-1)?.perSecond ?? 0;
@@ -152,9 +157,9 @@ async function drained(
   assert(recorded, "every result is written");
 }
 
-function judge({ raw, drains }: Measured, jobs: number): ScenarioOutcome {
-  const noise = raw.map(({ perSecond, again }) => again / perSecond);
-  const rows = [...drains].map(([executors, legs]) => {
+/** Medians of each number of executors; ratios are those of the same round. */
+function summarize({ raw, drains }: Measured, rawCpuUs: number) {
+  return [...drains].map(([executors, legs]) => {
     const ratios = legs.map(({ perSecond }, i) => {
       const { perSecond: first = Number.NaN, again = Number.NaN } = raw[i] ?? {};
       return perSecond / ((first + again) / 2);
@@ -168,10 +173,20 @@ function judge({ raw, drains }: Measured, jobs: number): ScenarioOutcome {
       executorCpuUs: middle((leg) => leg.executorCpuUs),
       mysqlCpuUs: middle((leg) => leg.mysqlCpuUs),
       targetCpuUs: middle((leg) => leg.targetCpuUs),
+      // What a machine whose cores are all busy has to do for a job, in raw calls: steadier than the time it took.
+      cpuToRaw: middle((leg) => leg.executorCpuUs + leg.mysqlCpuUs + leg.targetCpuUs) / rawCpuUs,
       statements: middle((leg) => leg.statements),
     };
   });
+}
+
+function judge(measured: Measured, jobs: number): ScenarioOutcome {
+  const { raw } = measured;
+  const noise = raw.map(({ perSecond, again }) => again / perSecond);
+  const rawCpuUs = median(raw.map(({ cpuUs }) => cpuUs));
+  const rawTargetCpuUs = median(raw.map(({ targetCpuUs }) => targetCpuUs));
   const rawPerSecond = median(raw.map(({ perSecond }) => perSecond));
+  const rows = summarize(measured, rawCpuUs + rawTargetCpuUs);
   const best = Math.max(...rows.map(({ ratio }) => ratio));
   const whole = (value: number) => value.toFixed(0);
   return {
@@ -180,7 +195,8 @@ function judge({ raw, drains }: Measured, jobs: number): ScenarioOutcome {
       jobs,
       rounds: raw.length,
       rawPerSecond: rounded(rawPerSecond, 0),
-      rawCpuUs: rounded(median(raw.map(({ cpuUs }) => cpuUs)), 0),
+      rawCpuUs: rounded(rawCpuUs, 0),
+      rawTargetCpuUs: rounded(rawTargetCpuUs, 0),
       rawToRawMin: rounded(quantile(noise, 0)),
       rawToRawMax: rounded(quantile(noise, 1)),
       executors: rows.map((row) => row.executors),
@@ -190,11 +206,30 @@ function judge({ raw, drains }: Measured, jobs: number): ScenarioOutcome {
       executorCpuUs: rows.map((row) => rounded(row.executorCpuUs, 0)),
       mysqlCpuUs: rows.map((row) => rounded(row.mysqlCpuUs, 0)),
       targetCpuUs: rows.map((row) => rounded(row.targetCpuUs, 0)),
+      cpuToRaw: rows.map((row) => rounded(row.cpuToRaw)),
       statementsPerJob: rows.map((row) => rounded(row.statements, 4)),
     },
     table: [
-      ["", "jobs/s", "÷ raw", "executor CPU", "MySQL CPU", "target CPU", "statements/job"],
-      ["raw undici", whole(rawPerSecond), "1.00", "", "", "", ""],
+      [
+        "",
+        "jobs/s",
+        "÷ raw",
+        "client CPU",
+        "MySQL CPU",
+        "target CPU",
+        "CPU ÷ raw",
+        "statements/job",
+      ],
+      [
+        "raw undici",
+        whole(rawPerSecond),
+        "1.00",
+        `${whole(rawCpuUs)} µs`,
+        "",
+        `${whole(rawTargetCpuUs)} µs`,
+        "1.00",
+        "",
+      ],
       ...rows.map((row) => [
         `${row.executors} executor${row.executors > 1 ? "s" : ""}`,
         whole(row.perSecond),
@@ -202,6 +237,7 @@ function judge({ raw, drains }: Measured, jobs: number): ScenarioOutcome {
         `${whole(row.executorCpuUs)} µs`,
         `${whole(row.mysqlCpuUs)} µs`,
         `${whole(row.targetCpuUs)} µs`,
+        row.cpuToRaw.toFixed(2),
         row.statements.toFixed(4),
       ]),
     ],

@@ -10,7 +10,7 @@ export interface RawResult {
   readonly cpuMs: number;
 }
 
-const WARM_UP_CALLS = 1_000;
+export const RAW_WARM_UP_CALLS = 1_000;
 
 async function callAll(pool: Pool, path: string, body: string, calls: number, atOnce: number) {
   let left = calls;
@@ -36,7 +36,7 @@ async function main([url = "", calls, connections, body = ""]: string[]): Promis
   const { origin, pathname } = new URL(url);
   const atOnce = Number(connections);
   const pool = new Pool(origin, { connections: atOnce, allowH2: false });
-  await callAll(pool, pathname, body, WARM_UP_CALLS, atOnce);
+  await callAll(pool, pathname, body, RAW_WARM_UP_CALLS, atOnce);
   const cpu = process.cpuUsage();
   const startMs = performance.now();
   await callAll(pool, pathname, body, Number(calls), atOnce);
