@@ -69,7 +69,7 @@ const jobsLeft = async ({ run } = databases) =>
   Number((await run("SELECT COUNT(*) AS n FROM jobs"))[0]?.n);
 
 /** Every job of a task, page by page; each of them once, or it fails. */
-async function listAll(taskId: string, query: string): Promise<Json[]> {
+async function listAll(taskId: string, query: string, onPage = () => {}): Promise<Json[]> {
   const items: Json[] = [];
   let cursor: string | null = null;
   do {
@@ -77,6 +77,7 @@ async function listAll(taskId: string, query: string): Promise<Json[]> {
     const page: Json = await get(`/v1/tasks/${taskId}/jobs?${query}${next}`);
     assert.equal("historyAvailable" in page, false);
     items.push(...page.items);
+    onPage();
     cursor = page.nextCursor;
   } while (cursor !== null);
   assert.equal(new Set(items.map(({ id }) => id)).size, items.length, "no job comes twice");
@@ -137,28 +138,16 @@ describe("a job's life across both stores", { timeout: 120_000 }, () => {
     const fromMs = Date.now() - LISTED_JOBS * 1_000;
     const jobs = { run, status: "succeeded", perTask: LISTED_JOBS, fromMs, stepMs: 1_000 } as const;
     await createBulkJobs({ ...jobs, dueInMs: -1 });
-    let moving = true;
-    let reads = 0;
-    const read = async (reader: number) => {
-      do {
-        const query = `limit=${100 + reader}&status=succeeded`;
-        const listed = await listAll(taskId, query);
-        assert.equal(listed.length, LISTED_JOBS, `reader ${reader}`);
-        reads += moving ? 1 : 0;
-      } while (moving);
-    };
-    const readers = Promise.all(Array.from({ length: READERS }, (_, reader) => read(reader)));
-    const archived = moveSlowly(100).finally(() => {
-      moving = false;
-    });
-    await Promise.all([readers, archived]);
+    const readers = new Readers(taskId);
+    const archived = moveSlowly(200, () => readers.pagesMore(READERS)).finally(() => readers.end());
+    await Promise.all([archived, readers.run()]);
     assert.equal(await archived, LISTED_JOBS);
     assert.equal(await jobsLeft(), 0);
-    assert.ok(reads >= READERS, `${reads} lists were read meanwhile`);
+    assert.ok(readers.lists >= READERS, `${readers.lists} lists were read`);
   });
 
-  /** The archiver with small groups and a pause on both sides of the copy, so that readers meet every state. */
-  async function moveSlowly(groupMax: number): Promise<number> {
+  /** The archiver with small groups, waiting on both sides of each copy, so that readers meet every state. */
+  async function moveSlowly(groupMax: number, wait: () => Promise<void>): Promise<number> {
     const shards = openShards(databases);
     const history = openHistory(keyspace);
     const [shard] = shards.all();
@@ -169,9 +158,9 @@ describe("a job's life across both stores", { timeout: 120_000 }, () => {
         shard.jobs.listArchivable(Math.min(limit, groupMax), bytesMax),
     };
     const write = async (entries: readonly HistoryEntry[]) => {
-      await setTimeout(60);
+      await wait();
       await history.write(entries);
-      await setTimeout(60);
+      await wait();
     };
     const deps = { shard: { ...shard, jobs }, history: { write }, clock: systemClock };
     const rest = { random: systemRandom, logger: SILENT, sha256: () => "0".repeat(64) };
@@ -183,6 +172,63 @@ describe("a job's life across both stores", { timeout: 120_000 }, () => {
     }
   }
 });
+
+/** Read a task's whole list over and over, page by page, until told that all has moved. */
+class Readers {
+  lists = 0;
+  #pages = 0;
+  #moving = true;
+  readonly #taskId: string;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(taskId: string) {
+    this.#taskId = taskId;
+  }
+
+  async run(): Promise<void> {
+    try {
+      await Promise.all(Array.from({ length: READERS }, (_, reader) => this.#read(reader)));
+    } finally {
+      this.end();
+    }
+  }
+
+  /** Resolves when so many pages more have been read. */
+  pagesMore(count: number): Promise<void> {
+    const until = this.#pages + count;
+    return new Promise((resolve) => {
+      const look = () => {
+        if (this.#pages < until && this.#moving) return;
+        this.#waiting.delete(look);
+        resolve();
+      };
+      this.#waiting.add(look);
+    });
+  }
+
+  end(): void {
+    this.#moving = false;
+    this.#wake();
+  }
+
+  async #read(reader: number): Promise<void> {
+    do {
+      const query = `limit=${100 + reader}&status=succeeded`;
+      const listed = await listAll(this.#taskId, query, () => this.#pageRead());
+      assert.equal(listed.length, LISTED_JOBS, `reader ${reader}`);
+      this.lists++;
+    } while (this.#moving);
+  }
+
+  #pageRead(): void {
+    this.#pages++;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const look of [...this.#waiting]) look();
+  }
+}
 
 const SILENT = { info() {}, warn() {}, error() {} };
 

@@ -14,6 +14,8 @@ export interface BulkTasks {
   readonly spreadMs: number;
   readonly timeoutMs?: number;
   readonly maxAttempts?: number;
+  /** Of all of them, 0 (critical) to 3; n mod 4 when left out. */
+  readonly priority?: number;
 }
 
 const RETRY = {
@@ -44,6 +46,6 @@ export async function createBulkTasks(tasks: BulkTasks): Promise<void> {
   );
   await run(
     `INSERT INTO tasks (part, id, tenant_id, name, tags, status, schedule, priority, catch_up, next_run_at, version, request_version, timeout_ms, max_attempts, created_at, updated_at)
-     SELECT n % 4096, ${id}, CONCAT('bulk-', n % 100), CONCAT('task ${batch} ', n), '[]', 'active', '${JSON.stringify(schedule)}', n % 4, 'all', ${nextRunAt}, 1, 1, ${timeoutMs}, ${retry.maxAttempts}, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3) FROM ${numbers}`,
+     SELECT n % 4096, ${id}, CONCAT('bulk-', n % 100), CONCAT('task ${batch} ', n), '[]', 'active', '${JSON.stringify(schedule)}', ${tasks.priority ?? "n % 4"}, 'all', ${nextRunAt}, 1, 1, ${timeoutMs}, ${retry.maxAttempts}, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3) FROM ${numbers}`,
   );
 }
