@@ -5,6 +5,7 @@ import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job, JobStatus, Retention } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
+import { FAST_AHEAD_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
   Adopted,
@@ -26,14 +27,17 @@ import type {
   RetryOutcome,
   Revocation,
   RunningKey,
+  TakeRequest,
   TaskJobsFilter,
   UnknownClaim,
 } from "#core/ports/job-store.ts";
+import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
 import { cancelJob, listDeadLetters, retry } from "./memory-dead-letters.ts";
 import { oncePerKey } from "./memory-once-per-key.ts";
 import { listHeldBy, listPastBackstop, rescueJobs } from "./memory-rescue.ts";
 import type { MemoryTables } from "./memory-tables.ts";
+import { makeAndTake } from "./memory-take.ts";
 
 /** A claim needs no retention: it ends no job. */
 const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
@@ -61,6 +65,7 @@ export class MemoryJobStore implements JobStore {
         nowMs,
         heads,
         revocations: this.#revocationsSince(nowMs - request.revocationsWithinMs).length,
+        criticalTaskAtMs: this.#criticalTaskAtMs(nowMs),
         liveWorkers: live.length,
         rank: live.filter((workerId) => workerId < request.workerId).length,
       };
@@ -84,6 +89,24 @@ export class MemoryJobStore implements JobStore {
       const nowMs = this.#tables.nowMs();
       const unwritten = () => unknownClaim(request, this.#planClaim(request, nowMs), nowMs);
       return { kind: "unknown", claim: claim ?? unwritten() };
+    }
+  }
+
+  async takeCritical(
+    request: TakeRequest,
+    plan: (due: DueTasks) => MaterializePlan,
+  ): Promise<ClaimResult> {
+    let claim: UnknownClaim | null = null;
+    try {
+      return await this.#tables.transact("takeCritical", (nowMs): ClaimResult => {
+        if (this.#isFenced(request)) return { kind: "fenced" };
+        claim = unknownClaim(request, makeAndTake(this.#tables, request, nowMs, plan), nowMs);
+        return { kind: "claimed", claimedAtMs: nowMs, jobs: claim.jobs };
+      });
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      const none = unknownClaim(request, [], this.#tables.nowMs());
+      return { kind: "unknown", claim: claim ?? none };
     }
   }
 
@@ -255,7 +278,7 @@ export class MemoryJobStore implements JobStore {
     return jobs.sort((a, b) => a.dueAtMs - b.dueAtMs || (a.id < b.id ? -1 : 1));
   }
 
-  #isFenced({ workerId }: ClaimRequest): boolean {
+  #isFenced({ workerId }: Pick<ClaimRequest, "workerId">): boolean {
     const row = this.#tables.workers.get(workerId);
     return row === undefined || row.fencedAtMs !== null;
   }
@@ -281,6 +304,19 @@ export class MemoryJobStore implements JobStore {
     return after.kind === "moved" ? after.job : null;
   }
 
+  #criticalTaskAtMs(nowMs: number): number | null {
+    const due = [...this.#tables.tasks.values()].flatMap(({ status, priority, nextRunAtMs }) =>
+      status === "active" &&
+      priority === "critical" &&
+      nextRunAtMs !== null &&
+      nextRunAtMs >= nowMs - MISSED_AFTER_MS &&
+      nextRunAtMs <= nowMs + FAST_AHEAD_MS
+        ? [nextRunAtMs]
+        : [],
+    );
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
   #revocationsSince(sinceMs: number): Revocation[] {
     return this.#tables.revocations.filter(({ atMs }) => atMs > sinceMs);
   }
@@ -303,7 +339,7 @@ function shownStatus(job: Job, nowMs: number): JobStatus {
 }
 
 function unknownClaim(
-  { workerId }: ClaimRequest,
+  { workerId }: Pick<ClaimRequest, "workerId">,
   jobs: readonly Job[],
   claimedAtMs: number,
 ): UnknownClaim {

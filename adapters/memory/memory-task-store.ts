@@ -178,7 +178,7 @@ export class MemoryTaskStore implements TaskStore {
         "a tick advances only what it locked",
       );
       const made = this.#tables.insertJobs(jobs);
-      for (const advance of advances) this.#advance(advance);
+      for (const advance of advances) advanceTask(this.#tables, advance);
       return {
         tasks: locked.size,
         made,
@@ -299,21 +299,24 @@ export class MemoryTaskStore implements TaskStore {
     const first = missed.slice(0, Math.min(bounds.missedTasksMax, bounds.tasksMax));
     return { nowMs, missed: first, due: due.slice(0, bounds.tasksMax - first.length) };
   }
-
-  #advance({ taskId, nextRunAtMs, madeUntilMs, error }: TaskAdvance): void {
-    const task = this.#tables.tasks.get(taskId);
-    assert(task !== undefined, "a locked task is there");
-    this.#tables.tasks.set(taskId, {
-      ...task,
-      status: nextRunAtMs === null && error === null ? "completed" : task.status,
-      nextRunAtMs,
-      madeUntilMs: madeUntilMs ?? task.madeUntilMs,
-      error,
-    });
-  }
 }
 
-function dueTask(task: Task): DueTask {
+export function advanceTask(
+  tables: MemoryTables,
+  { taskId, nextRunAtMs, madeUntilMs, error }: TaskAdvance,
+): void {
+  const task = tables.tasks.get(taskId);
+  assert(task !== undefined, "a locked task is there");
+  tables.tasks.set(taskId, {
+    ...task,
+    status: nextRunAtMs === null && error === null ? "completed" : task.status,
+    nextRunAtMs,
+    madeUntilMs: madeUntilMs ?? task.madeUntilMs,
+    error,
+  });
+}
+
+export function dueTask(task: Task): DueTask {
   return {
     id: task.id,
     tenantId: task.tenantId,

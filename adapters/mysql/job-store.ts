@@ -10,7 +10,7 @@ import type {
 } from "#core/ports/job-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./archive-jobs.ts";
 import { cancelJob } from "./cancel-job.ts";
-import { readInstant, readJobId, readTaskId } from "./cells.ts";
+import { readInstant, readInstantOrNull, readJobId, readTaskId } from "./cells.ts";
 import { adoptClaim, claimDue } from "./claim-due.ts";
 import { POLL_MS } from "./deadlines.ts";
 import { readJob } from "./job-rows.ts";
@@ -24,6 +24,7 @@ import { listHeldSql, listPastBackstopSql } from "./statements/list-running.ts";
 import { pollSql } from "./statements/poll.ts";
 import { listRevocationsSql } from "./statements/revocations.ts";
 import { listJobsSql, listPresentSql, selectJobSql } from "./statements/select-jobs.ts";
+import { takeCritical } from "./take-critical.ts";
 import type { Database } from "./transaction.ts";
 
 export function jobStore(database: Database): JobStore {
@@ -34,6 +35,7 @@ export function jobStore(database: Database): JobStore {
       return readPoll(row, request);
     },
     claimDue: (request) => claimDue(database, request),
+    takeCritical: (request, plan) => takeCritical(database, request, plan),
     adopt: (claim) => adoptClaim(database, claim),
     recordResults: (results, retention) => recordJobResults(database, results, retention),
     async giveBack(held, retention) {
@@ -80,7 +82,7 @@ export function jobStore(database: Database): JobStore {
 }
 
 function readPoll(row: Row, request: PollRequest): Poll {
-  const [now, revocations, liveWorkers, rank, ...cells] = row;
+  const [now, revocations, liveWorkers, rank, criticalTaskAt, ...cells] = row;
   const heads = new Map<number, number>();
   for (const [index, { queue }] of request.queues.entries()) {
     const head = cells[index] ?? null;
@@ -90,6 +92,7 @@ function readPoll(row: Row, request: PollRequest): Poll {
     nowMs: readInstant(now),
     heads,
     revocations: revocations as number,
+    criticalTaskAtMs: readInstantOrNull(criticalTaskAt),
     liveWorkers: liveWorkers as number,
     rank: rank as number,
   };

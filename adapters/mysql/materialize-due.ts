@@ -34,7 +34,7 @@ export function materializeDue(
     // The text of the second statement is written while the server is at the first.
     const [made, advance] = await Promise.all([
       jobs.length === 0 ? 0 : session.write(insertJobsSql(jobs)),
-      (async () => advanceTasksSql(guard(due, advances)))(),
+      (async () => advanceTasksSql(guardAdvances(due, advances)))(),
     ]);
     assert(made <= jobs.length, "an insert makes no more rows than it was given");
     if (advances.length > 0) {
@@ -65,7 +65,7 @@ async function lockDue(session: Session, bounds: MaterializeBounds): Promise<Due
 }
 
 /** Adds the next run that was read to each advance: it is the guard of the write. */
-function guard(due: DueTasks, advances: readonly TaskAdvance[]): GuardedAdvance[] {
+export function guardAdvances(due: DueTasks, advances: readonly TaskAdvance[]): GuardedAdvance[] {
   const tasks = new Map<string, DueTask>();
   for (const task of due.missed) tasks.set(task.id, task);
   for (const task of due.due) tasks.set(task.id, task);

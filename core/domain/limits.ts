@@ -127,6 +127,9 @@ export const HELD_RATE_SECONDS = 4;
 export const HELD_RATE_SECONDS_SHARED = 1;
 /** Critical jobs are claimed up to here whatever else is held. */
 export const HELD_CRITICAL_MIN = 100;
+/** Executors make critical tasks themselves that are due this soon, of one tenant at most so many at a time while others wait. */
+export const FAST_AHEAD_MS = 2_000;
+export const FAST_PER_TENANT_MAX = 2;
 /** For so many slots there is one more that only critical jobs may take. */
 export const CRITICAL_SLOTS_ONE_IN = 8;
 export const HELD_JOBS_MAX = 50_000;

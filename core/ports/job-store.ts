@@ -8,6 +8,7 @@ import type {
   Trigger,
 } from "#core/domain/job.ts";
 import type { Idempotency, Replay } from "./idempotency.ts";
+import type { DueTasks, MaterializePlan } from "./task-store.ts";
 
 /** What an idle poll asks, answered by one statement. */
 export interface PollRequest {
@@ -24,6 +25,8 @@ export interface Poll {
   /** The earliest pending `dueAt` of each queue asked that has one. */
   readonly heads: ReadonlyMap<number, number>;
   readonly revocations: number;
+  /** When the next critical task is due that has not been made, between now − MISSED_AFTER_MS and now + FAST_AHEAD_MS; null: none. */
+  readonly criticalTaskAtMs: number | null;
   /** Executors with a live lease, and how many of them have a smaller id than the asker. */
   readonly liveWorkers: number;
   readonly rank: number;
@@ -40,6 +43,14 @@ export interface ClaimRequest {
   /** Jobs due up to the database's now plus this. */
   readonly aheadMs: number;
   readonly limit: number;
+}
+
+/** Critical tasks to be made and claimed at once: due between now − `lateMs` and now + `aheadMs`, the earliest first. */
+export interface TakeRequest {
+  readonly workerId: WorkerId;
+  readonly lateMs: number;
+  readonly aheadMs: number;
+  readonly tasksMax: number;
 }
 
 /** A job in an executor's hands. */
@@ -182,6 +193,15 @@ export interface JobStore {
 
   /** Event 4 for a group, in one transaction that begins with the worker's own row FOR SHARE. */
   claimDue(request: ClaimRequest): Promise<ClaimResult>;
+
+  /**
+   * Events 1 and 4 in one transaction: locks critical tasks that are due (skipping those that others hold), lets `plan` (pure) choose,
+   * inserts the jobs, advances the tasks, and claims those of the jobs that are pending.
+   */
+  takeCritical(
+    request: TakeRequest,
+    plan: (due: DueTasks) => MaterializePlan,
+  ): Promise<ClaimResult>;
 
   /** Waits for the unanswered COMMIT and tells which jobs are ours after all. */
   adopt(claim: UnknownClaim): Promise<Adopted>;

@@ -31,12 +31,14 @@ import { jobEventsContract } from "./job-events.contract.ts";
 import { jobListsContract } from "./job-lists.contract.ts";
 import { rescueContract } from "./rescue.contract.ts";
 import { resultsContract } from "./results.contract.ts";
+import { takeContract } from "./take.contract.ts";
 
 /** Registers the whole suite of the JobStore port for the adapter called `name`. */
 export function jobStoreContract(name: string, open: OpenStore): void {
   describe(`${name}: job store`, () => {
     polls(open);
     claimContract(open);
+    takeContract(open);
     resultsContract(open);
     givesBack(open);
     rescueContract(open);

@@ -31,7 +31,7 @@ import * as rescueJobs from "#adapters/mysql/statements/rescue-jobs.ts";
 import * as retryJobs from "#adapters/mysql/statements/retry-jobs.ts";
 import * as revocations from "#adapters/mysql/statements/revocations.ts";
 import { selectAdoptedSql } from "#adapters/mysql/statements/select-adopted.ts";
-import { selectClaimableSql } from "#adapters/mysql/statements/select-claimable.ts";
+import { selectClaimableSql, selectMadeSql } from "#adapters/mysql/statements/select-claimable.ts";
 import * as selectDueTasks from "#adapters/mysql/statements/select-due-tasks.ts";
 import * as selectJobs from "#adapters/mysql/statements/select-jobs.ts";
 import * as selectTask from "#adapters/mysql/statements/select-task.ts";
@@ -277,8 +277,10 @@ function singles(): Sample[] {
     selectTaskExistsSql: selectTask.selectTaskExistsSql(TENANT, id),
     lockWorkerSql: lockWorkerSql(WORKER),
     lookAheadSql: lookAheadSql(30_000, 300_000, 5_000),
+    selectMadeSql: selectMadeSql([{ id: job }]),
     pollSql: pollSql(poll),
     selectClaimableSql: selectClaimableSql(claim),
+    selectCriticalTasksSql: selectDueTasks.selectCriticalTasksSql(60_000, 2_000, 32),
     selectMissedTasksSql: selectDueTasks.selectMissedTasksSql(60_000, 200),
     selectDueTasksSql: selectDueTasks.selectDueTasksSql(NOW_MS - 60_000, NOW_MS + 30_000, 1_000),
     listDeadLettersSql: listDeadLettersSql(

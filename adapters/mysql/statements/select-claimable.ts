@@ -1,6 +1,8 @@
+import type { JobId } from "#core/domain/ids.ts";
 import type { ClaimRequest } from "#core/ports/job-store.ts";
 import { CLAIMED_COLUMNS } from "../job-rows.ts";
 import { instant, integer, interval } from "../literals.ts";
+import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
 const CLOCK = `(SELECT UTC_TIMESTAMP(3) AS now, ${CLAIMED_COLUMNS.split(", ")
   .map((column) => `NULL AS ${column.slice("jobs.".length)}`)
@@ -21,4 +23,15 @@ export function selectClaimableSql(request: ClaimRequest): string {
     return `(SELECT NULL, ${CLAIMED_COLUMNS} FROM jobs FORCE INDEX (queue) WHERE status = 'pending' AND queue = ${integer(queue)}${from} AND due_at <= UTC_TIMESTAMP(3) + ${interval(request.aheadMs)} ORDER BY due_at LIMIT ${integer(limit)} FOR UPDATE SKIP LOCKED)`;
   });
   return `${[CLOCK, ...branches].join(" UNION ALL ")} LIMIT ${integer(request.limit + 1)}`;
+}
+
+/**
+ * Of jobs that this transaction has just inserted, or found there, those that are pending.
+ *
+ * Index: primary key, driven by the group. Locks: each row (X), most of them its own already; those that others hold are passed
+ *   over. Isolation: READ COMMITTED.
+ * Result: jobs as they are before the claim; the first column is NULL.
+ */
+export function selectMadeSql(jobs: readonly { readonly id: JobId }[]): string {
+  return `SELECT NULL, ${CLAIMED_COLUMNS} FROM (VALUES ${groupRows(jobs, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.status = 'pending' FOR UPDATE OF jobs SKIP LOCKED`;
 }

@@ -1,4 +1,4 @@
-import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
+import { PRIORITIES, type Priority, priorityRank } from "#core/domain/queue.ts";
 import { instant, integer, interval } from "../literals.ts";
 import { DUE_TASK_COLUMNS } from "../task-rows.ts";
 
@@ -31,12 +31,23 @@ export function selectDueTasksSql(fromMs: number, untilMs: number, limit: number
   return union(within, limit, null);
 }
 
+/**
+ * The first statement of a make-and-take, after the worker's own row: the clock, then critical tasks that are due.
+ *
+ * Index: next_run, an exact range in index order. Locks, isolation, result: as the first.
+ */
+export function selectCriticalTasksSql(lateMs: number, aheadMs: number, limit: number): string {
+  const within = `next_run_at >= UTC_TIMESTAMP(3) - ${interval(lateMs)} AND next_run_at <= UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
+  return `(${CLOCK}) UNION ALL ${branch("critical", within, limit)} LIMIT ${integer(limit + 1)}`;
+}
+
 function union(range: string, limit: number, clock: string | null): string {
-  const branches = PRIORITIES.map(
-    (priority) =>
-      `(SELECT NULL, ${DUE_TASK_COLUMNS} FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank(priority)} AND ${range} ORDER BY next_run_at LIMIT ${integer(limit)} FOR UPDATE SKIP LOCKED)`,
-  );
+  const branches = PRIORITIES.map((priority) => branch(priority, range, limit));
   const rows = clock === null ? limit : limit + 1;
   const all = clock === null ? branches : [`(${clock})`, ...branches];
   return `${all.join(" UNION ALL ")} LIMIT ${integer(rows)}`;
+}
+
+function branch(priority: Priority, range: string, limit: number): string {
+  return `(SELECT NULL, ${DUE_TASK_COLUMNS} FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank(priority)} AND ${range} ORDER BY next_run_at LIMIT ${integer(limit)} FOR UPDATE SKIP LOCKED)`;
 }

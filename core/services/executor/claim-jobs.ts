@@ -3,9 +3,12 @@
  * executors live; a claim follows only when something is due before the next poll and there is room for it.
  */
 import type { WorkerId } from "#core/domain/ids.ts";
+import type { Retention } from "#core/domain/job.ts";
 import {
   CLAIM_AHEAD_MS,
   CLAIM_JOBS_MAX,
+  FAST_AHEAD_MS,
+  MISSED_AFTER_MS,
   POLL_PERIOD_MS,
   POLL_PERIOD_MS_MAX,
   RESULTS_WAITING_MAX,
@@ -13,7 +16,13 @@ import {
 } from "#core/domain/limits.ts";
 import { type ClaimShare, type Room, shareRoom } from "#core/domain/queue.ts";
 import type { Clock } from "#core/ports/clock.ts";
-import type { ClaimedJob, JobStore, Poll, UnknownClaim } from "#core/ports/job-store.ts";
+import type {
+  ClaimedJob,
+  ClaimResult,
+  JobStore,
+  Poll,
+  UnknownClaim,
+} from "#core/ports/job-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { CallParts } from "./call-parts.ts";
@@ -22,6 +31,7 @@ import { heldKey } from "./fire-jobs.ts";
 import type { HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
+import { planCritical } from "./plan-critical.ts";
 import { QueueFloors } from "./queue-floors.ts";
 import { QueueWants } from "./queue-wants.ts";
 
@@ -34,6 +44,7 @@ interface ClaimingDeps {
   readonly lease: Lease;
   readonly held: HeldJobs;
   readonly outbox: Outbox;
+  readonly retention: Retention;
   readonly parts: CallParts;
 }
 
@@ -47,7 +58,15 @@ export interface Polled {
   readonly nextPollMs: number;
 }
 
+/** Tasks that are looked at for each that may be taken, so that one tenant's do not hide the others'. */
+const FAST_TASKS_PER_JOB = 4;
+const NOTHING = { claimed: 0, full: false };
 const IDLE: Polled = { claimed: 0, full: false, shared: false, nextPollMs: POLL_PERIOD_MS };
+
+export interface ClaimRoom extends Pick<Room, "any" | "critical"> {
+  /** Critical tasks that may be made and taken: free slots that only critical jobs use. */
+  readonly fast: number;
+}
 
 export class Claiming {
   readonly #deps: ClaimingDeps;
@@ -65,7 +84,7 @@ export class Claiming {
   }
 
   /** One poll, and one claim for what there is room for when something is due. Throws what the store throws, with nothing lost. */
-  async pollOnce(room: Pick<Room, "any" | "critical">): Promise<Polled> {
+  async pollOnce(room: ClaimRoom): Promise<Polled> {
     const { lease, clock, jobs, database } = this.#deps;
     await this.settle();
     const workerId = lease.workerId;
@@ -79,16 +98,30 @@ export class Claiming {
     lease.notePoll(sentMs);
     const periodMs = pollPeriodMs(poll);
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
-    const due = [...poll.heads].filter(([, headMs]) => headMs <= poll.nowMs + aheadMs);
-    const queues = due.map(([queue]) => queue);
-    const wanted =
-      this.#deps.outbox.waiting < RESULTS_WAITING_MAX ? this.#branches(queues, room) : [];
-    const claim =
-      wanted.length > 0
-        ? await this.#claim(workerId, wanted, aheadMs)
-        : { claimed: 0, full: false };
+    const claim = await this.#claimDue(workerId, poll, room, aheadMs);
     this.#floors.note(asked, poll);
     return { ...claim, shared: poll.liveWorkers > 1, nextPollMs: untilPlace(poll, periodMs) };
+  }
+
+  async #claimDue(
+    workerId: WorkerId,
+    poll: Poll,
+    room: ClaimRoom,
+    aheadMs: number,
+  ): Promise<Pick<Polled, "claimed" | "full">> {
+    if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return NOTHING;
+    const makes = poll.criticalTaskAtMs !== null && room.fast > 0;
+    const fast = makes ? await this.#takeCritical(workerId, room.fast) : 0;
+    // One that is still to be settled, or has found us fenced, is the last.
+    if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return NOTHING;
+    const due = [...poll.heads].filter(([, headMs]) => headMs <= poll.nowMs + aheadMs);
+    const shares = this.#branches(
+      due.map(([queue]) => queue),
+      room,
+    );
+    const { claimed, full } =
+      shares.length > 0 ? await this.#claim(workerId, shares, aheadMs) : NOTHING;
+    return { claimed: claimed + fast, full: full || (makes && fast >= room.fast) };
   }
 
   /** Finds out what became of a claim whose COMMIT was not answered. */
@@ -101,10 +134,10 @@ export class Claiming {
     const revoked = adopted.jobs.filter((job) => adopted.revoked.has(job.id));
     this.#deps.outbox.addGivenBack(revoked.map((job) => heldKey({ job, workerId })));
     const ours = adopted.jobs.filter((job) => !adopted.revoked.has(job.id));
-    await this.#takeIn(workerId, claimedAtMs, ours);
+    await this.#hold(workerId, claimedAtMs, ours);
   }
 
-  #branches(queues: readonly number[], room: Pick<Room, "any" | "critical">): ClaimShare[] {
+  #branches(queues: readonly number[], room: ClaimRoom): ClaimShare[] {
     const any = Math.min(room.any, CLAIM_JOBS_MAX);
     const critical = Math.min(room.critical, CLAIM_JOBS_MAX - any);
     if (any + critical === 0) return [];
@@ -122,19 +155,40 @@ export class Claiming {
     }));
     const asked = shares.reduce((sum, { limit }) => sum + limit, 0);
     const limit = Math.min(asked, CLAIM_JOBS_MAX);
-    const claim = await this.#deps.jobs.claimDue({ workerId, branches, aheadMs, limit });
+    const jobs = await this.#takeIn(
+      await this.#deps.jobs.claimDue({ workerId, branches, aheadMs, limit }),
+      workerId,
+    );
+    return { claimed: jobs.length, full: this.#wants.note(shares, jobs) };
+  }
+
+  /** Critical tasks that nobody has made yet, straight into our hands. */
+  async #takeCritical(workerId: WorkerId, jobsMax: number): Promise<number> {
+    const request = {
+      workerId,
+      lateMs: MISSED_AFTER_MS,
+      aheadMs: FAST_AHEAD_MS,
+      tasksMax: jobsMax * FAST_TASKS_PER_JOB,
+    };
+    const { jobs, retention } = this.#deps;
+    const taken = await jobs.takeCritical(request, (due) => planCritical(due, jobsMax, retention));
+    return (await this.#takeIn(taken, workerId)).length;
+  }
+
+  /** Goes on with what a claim has brought; answers its jobs, none when it failed or is still to be settled. */
+  async #takeIn(claim: ClaimResult, workerId: WorkerId): Promise<readonly ClaimedJob[]> {
     switch (claim.kind) {
       case "fenced":
         this.dropFenced();
-        return { claimed: 0, full: false };
+        return [];
       case "unknown":
         this.#unknown = claim.claim;
         this.#deps.metrics.count("claims_unknown", 1);
-        return { claimed: 0, full: false };
+        return [];
       case "claimed":
         this.#deps.metrics.count("claimed", claim.jobs.length);
-        await this.#takeIn(workerId, claim.claimedAtMs, claim.jobs);
-        return { claimed: claim.jobs.length, full: this.#wants.note(shares, claim.jobs) };
+        await this.#hold(workerId, claim.claimedAtMs, claim.jobs);
+        return claim.jobs;
     }
   }
 
@@ -152,11 +206,7 @@ export class Claiming {
   }
 
   /** Jobs are ours from here on: each is held, or given back when its request cannot be read. */
-  async #takeIn(
-    workerId: WorkerId,
-    claimedAtMs: number,
-    jobs: readonly ClaimedJob[],
-  ): Promise<void> {
+  async #hold(workerId: WorkerId, claimedAtMs: number, jobs: readonly ClaimedJob[]): Promise<void> {
     if (jobs.length === 0) return;
     const { parts, held, outbox, logger } = this.#deps;
     let found: Awaited<ReturnType<CallParts["versionsOf"]>>;

@@ -354,6 +354,39 @@ test("every slot hangs and memory is full: a critical job is claimed and sent at
   await endWorld(world);
 });
 
+test("critical tasks that no scheduler makes are made and sent by executors: each occurrence once, at its time", async () => {
+  const world = openWorld({ slots: 64 });
+  const { clock, tables, sent } = world;
+  await clock.advance(100);
+  const atMs = clock.nowMs() + 500;
+  const at = new Date(atMs).toISOString();
+  const once = { schedule: { type: "at" as const, at }, nextRunAtMs: atMs };
+  const { task } = addTask(tables, { ...once, priority: "critical" });
+  const normal = addTask(tables, { ...once, priority: "normal" });
+  const startMs = clock.nowMs() + 1_000;
+  const anchor = new Date(startMs).toISOString();
+  const each = addTask(tables, {
+    schedule: { type: "every", seconds: 1, anchor },
+    nextRunAtMs: startMs,
+    priority: "critical",
+  });
+  await clock.advance(5_000);
+  const callsOf = (id: string) =>
+    [...tables.jobs.values()]
+      .filter(({ taskId }) => taskId === id)
+      .map((job) => sent.filter(({ headers }) => headers["idempotency-key"] === job.id))
+      .filter((calls) => calls.length > 0);
+  const [calls, ...others] = callsOf(task.id);
+  assert.deepEqual([calls?.length, others.length], [1, 0]);
+  const lagMs = (calls?.[0]?.atMs ?? 0) - atMs;
+  assert.ok(lagMs >= 0 && lagMs <= 10, `${lagMs} ms`);
+  assert.equal(tables.tasks.get(task.id)?.status, "completed");
+  assert.equal(tables.tasks.get(normal.task.id)?.nextRunAtMs, atMs, "left to the scheduler");
+  const ticks = callsOf(each.task.id);
+  assert.ok(ticks.length >= 4 && ticks.every(({ length }) => length === 1));
+  await endWorld(world);
+});
+
 test("cut off from the database, no call starts later than the window after the last good poll", async () => {
   const world = openWorld();
   const { clock, tables, sent, faults } = world;

@@ -30,16 +30,16 @@ import type { Signer } from "#core/ports/signer.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { CallParts } from "./call-parts.ts";
 import { CallRate } from "./call-rate.ts";
-import { Claiming, type Polled } from "./claim-jobs.ts";
+import { Claiming, type ClaimRoom, type Polled } from "./claim-jobs.ts";
 import { DatabaseClock } from "./database-clock.ts";
-import { Firing, heldKey } from "./fire-jobs.ts";
+import { criticalSlots, Firing, heldKey } from "./fire-jobs.ts";
 import { HeldJobs } from "./held-jobs.ts";
 import { Lease } from "./lease.ts";
 import { Outbox } from "./outbox.ts";
 import { CallSender } from "./send-call.ts";
 import { SigningKeys } from "./signing-keys.ts";
 
-const NO_ROOM = { any: 0, critical: 0 };
+const NO_ROOM = { any: 0, critical: 0, fast: 0 };
 
 export interface ExecutorDeps {
   readonly shard: Shard;
@@ -87,7 +87,7 @@ export class Executor {
     const stores = { held: this.#held, outbox: this.#outbox };
     const parts = new CallParts({ tasks, clock });
     this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts), slots });
-    this.#claiming = new Claiming({ ...shared, ...stores, jobs, parts });
+    this.#claiming = new Claiming({ ...shared, ...stores, jobs, parts, retention });
     this.#firing.onEnded = () => this.#callEnded();
   }
 
@@ -189,10 +189,14 @@ export class Executor {
     this.#rate.note({ ended, busyMs, saturated: this.#held.sending >= this.#slots });
   }
 
-  #room(): { any: number; critical: number } {
+  #room(): ClaimRoom {
     const { size, critical } = this.#held;
     const any = Math.max(0, this.#capacity() - size);
-    return { any, critical: Math.max(0, HELD_CRITICAL_MIN - critical) };
+    return {
+      any,
+      critical: Math.max(0, HELD_CRITICAL_MIN - critical),
+      fast: Math.max(0, criticalSlots(this.#slots) - critical),
+    };
   }
 
   /** Jobs that may be in memory: some seconds of the measured rate. */

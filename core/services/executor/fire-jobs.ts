@@ -152,7 +152,7 @@ export class Firing {
 }
 
 /** Slots that only critical jobs may take, on top of `slots`. */
-function criticalSlots(slots: number): number {
+export function criticalSlots(slots: number): number {
   return Math.ceil(slots / CRITICAL_SLOTS_ONE_IN);
 }
 

@@ -5,7 +5,14 @@ import type { Poll } from "#core/ports/job-store.ts";
 import { QueueFloors } from "./queue-floors.ts";
 
 function poll(nowMs: number, heads: [number, number][]): Poll {
-  return { nowMs, heads: new Map(heads), revocations: 0, liveWorkers: 1, rank: 0 };
+  return {
+    nowMs,
+    heads: new Map(heads),
+    revocations: 0,
+    criticalTaskAtMs: null,
+    liveWorkers: 1,
+    rank: 0,
+  };
 }
 
 test("asks for the queues seen in use, for all of them once in ten polls", () => {
