@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { createHmac, randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
@@ -69,4 +72,29 @@ test("while a secret is replaced either one verifies, the new one's signature fi
     "{}",
   );
   assert.equal(first, alone["webhook-signature"]);
+});
+
+test("the README's snippet accepts what is sent", async () => {
+  const repository = resolve(import.meta.dirname, "..", "..");
+  const readme = readFileSync(join(repository, "README.md"), "utf8");
+  const snippet = /```js\n(import \{ Webhook \}[\s\S]*?)```/.exec(readme)?.[1];
+  assert(snippet !== undefined, "README.md shows how to verify a call");
+  const folder = mkdtempSync(join(tmpdir(), "snippet-"));
+  try {
+    symlinkSync(join(repository, "node_modules"), join(folder, "node_modules"));
+    writeFileSync(join(folder, "snippet.mjs"), snippet);
+    const { readCall } = await import(join(folder, "snippet.mjs"));
+    const secret = make();
+    process.env.WEBHOOK_SECRET = secret.reveal();
+    const body = '{"a":"é"}';
+    const headers = signedHeaders(openSigner(), [make(), secret], JOB, Date.now(), body);
+    assert.deepEqual(readCall(headers, body), { a: "é" });
+    assert.deepEqual(readCall(headers, Buffer.from(body)), { a: "é" });
+    assert.throws(() => readCall(headers, '{"a":"e"}'));
+    const old = signedHeaders(openSigner(), [secret], JOB, Date.now() - 301_000, body);
+    assert.throws(() => readCall(old, body), /too old/);
+  } finally {
+    delete process.env.WEBHOOK_SECRET;
+    rmSync(folder, { recursive: true });
+  }
 });
