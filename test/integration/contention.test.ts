@@ -87,15 +87,17 @@ describe("everybody at once", () => {
       await repeat(async () => {
         const request = { workerId: worker, branches, aheadMs: 1_000, limit: 200 };
         const result = await shard.jobs.claimDue(request);
-        assert.ok(result.kind === "claimed");
-        counts.claimed += result.jobs.length;
-        for (const job of result.jobs) {
+        assert.ok(result.kind !== "fenced");
+        // On a machine that is busy a COMMIT may outlast the claim's deadline: then it is asked what came of it.
+        const { jobs } = result.kind === "unknown" ? await shard.jobs.adopt(result.claim) : result;
+        counts.claimed += jobs.length;
+        for (const job of jobs) {
           const key = `${job.id} ${job.claimNo}`;
           assert.ok(!claims.has(key), `claimed twice: ${key}`);
           claims.add(key);
         }
         // Results are written while the next claim is under way, as the executor does.
-        const write = record(shard, worker, result.jobs).finally(() => writing.delete(write));
+        const write = record(shard, worker, jobs).finally(() => writing.delete(write));
         writing.add(write);
         await shard.workers.renew(worker, HOUR_MS);
         if (writing.size > 2) await Promise.all(writing);

@@ -51,6 +51,7 @@ describe("migrate", () => {
           "task_versions",
           "tasks",
           "tenant_locks",
+          "test_calls",
           "workers",
         ],
       );
