@@ -2,7 +2,7 @@ import type { CallPartsRequest } from "#core/ports/task-store.ts";
 import { integer, taskKey, text } from "../literals.ts";
 
 /** What a row is: the first column. */
-export const VERSION_ROW = 0;
+const VERSION_ROW = 0;
 export const SECRET_ROW = 1;
 export const SIGNING_ROW = 2;
 
