@@ -36,7 +36,8 @@ describe("executor on SIGTERM", { timeout: 120_000 }, () => {
     const dueMs = Date.now() + inMs;
     const schedule = { type: "at", at: new Date(dueMs).toISOString() };
     const url = `${sink.url}${path}`;
-    return createBulkTasks({ run, count, batch, url, schedule, dueMs, spreadMs: 100 });
+    // Not critical: those have slots of their own.
+    return createBulkTasks({ run, count, batch, url, schedule, dueMs, spreadMs: 100, priority: 2 });
   };
   /** `status/attempt/claim_no/held` of the jobs of a batch, each with how many there are. */
   const states = async (batch: number): Promise<Record<string, number>> => {
