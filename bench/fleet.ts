@@ -21,6 +21,8 @@ export interface Target extends AsyncDisposable {
   /** Calls since the last reset, all or those of one group. */
   count(group?: number): Promise<number>;
   calls(): Promise<TargetCalls>;
+  /** Connections that were opened to it since the last reset, one or two of the bench's own among them. */
+  connections(): Promise<number>;
   reset(): Promise<void>;
 }
 
@@ -35,6 +37,7 @@ export async function startTarget(): Promise<Target> {
     url,
     pid: child.pid,
     count: async (group) => (await ask(group === undefined ? "count" : `count/${group}`)) as number,
+    connections: async () => (await ask("connections")) as number,
     calls: async () => (await ask("calls")) as TargetCalls,
     reset: async () => void (await ask("reset")),
     [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),

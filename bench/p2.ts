@@ -38,6 +38,7 @@ interface Leg {
   readonly mysqlCpuUs: number;
   readonly targetCpuUs: number;
   readonly statements: number;
+  readonly callsPerConnection: number;
 }
 
 interface Measured {
@@ -137,6 +138,7 @@ async function drain(
     mysqlCpuUs: each(after.mysqlCpuMs - before.mysqlCpuMs),
     targetCpuUs: each(after.targetCpuMs - before.targetCpuMs),
     statements: (after.statements - before.statements) / jobs,
+    callsPerConnection: jobs / (await target.connections()),
   };
 }
 
@@ -176,6 +178,7 @@ function summarize({ raw, drains }: Measured, rawCpuUs: number) {
       // What a machine whose cores are all busy has to do for a job, in raw calls: steadier than the time it took.
       cpuToRaw: middle((leg) => leg.executorCpuUs + leg.mysqlCpuUs + leg.targetCpuUs) / rawCpuUs,
       statements: middle((leg) => leg.statements),
+      callsPerConnection: middle((leg) => leg.callsPerConnection),
     };
   });
 }
@@ -208,6 +211,7 @@ function judge(measured: Measured, jobs: number): ScenarioOutcome {
       targetCpuUs: rows.map((row) => rounded(row.targetCpuUs, 0)),
       cpuToRaw: rows.map((row) => rounded(row.cpuToRaw)),
       statementsPerJob: rows.map((row) => rounded(row.statements, 4)),
+      callsPerConnection: rows.map((row) => rounded(row.callsPerConnection, 1)),
     },
     table: [
       [
@@ -219,6 +223,7 @@ function judge(measured: Measured, jobs: number): ScenarioOutcome {
         "target CPU",
         "CPU ÷ raw",
         "statements/job",
+        "calls/connection",
       ],
       [
         "raw undici",
@@ -229,9 +234,10 @@ function judge(measured: Measured, jobs: number): ScenarioOutcome {
         `${whole(rawTargetCpuUs)} µs`,
         "1.00",
         "",
+        "",
       ],
       ...rows.map((row) => [
-        `${row.executors} executor${row.executors > 1 ? "s" : ""}`,
+        nameOf(row.executors),
         whole(row.perSecond),
         row.ratio.toFixed(2),
         `${whole(row.executorCpuUs)} µs`,
@@ -239,6 +245,7 @@ function judge(measured: Measured, jobs: number): ScenarioOutcome {
         `${whole(row.targetCpuUs)} µs`,
         row.cpuToRaw.toFixed(2),
         row.statements.toFixed(4),
+        row.callsPerConnection.toFixed(1),
       ]),
     ],
     chart: barChart({
@@ -246,11 +253,12 @@ function judge(measured: Measured, jobs: number): ScenarioOutcome {
       unit: "jobs/s",
       bars: [
         { label: "raw undici", value: rawPerSecond },
-        ...rows.map(({ executors, perSecond }) => ({
-          label: `${executors} executor${executors > 1 ? "s" : ""}`,
-          value: perSecond,
-        })),
+        ...rows.map((row) => ({ label: nameOf(row.executors), value: row.perSecond })),
       ],
     }),
   };
+}
+
+function nameOf(executors: number): string {
+  return `${executors} executor${executors > 1 ? "s" : ""}`;
 }

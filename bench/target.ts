@@ -48,17 +48,20 @@ class Calls implements TargetCalls {
 /** Listens on a free port of 127.0.0.1; answers until the process ends. */
 async function serve(): Promise<number> {
   let calls = new Calls();
+  let connections = 0;
   const server = createServer((request, response) => {
     const [, kind = "", value = "", priority, group] = (request.url ?? "").split("/");
     if (kind === "_target") {
-      if (value === "reset") calls = new Calls();
-      const answer = value === "calls" ? calls : calls.count(priority);
+      if (value === "reset") [calls, connections] = [new Calls(), 0];
+      const counted = value === "connections" ? connections : calls.count(priority);
+      const answer = value === "calls" ? calls : counted;
       response.end(JSON.stringify(answer));
       return;
     }
     calls.add(request.headers, Number(priority), Number(group));
     request.once("end", () => answer(kind, Number(value), request, response)).resume();
   });
+  server.on("connection", () => connections++);
   server.keepAliveTimeout = 120_000;
   server.listen(0, "127.0.0.1", 4_096);
   await once(server, "listening");
