@@ -17,7 +17,7 @@ const QUICK_SCALE = 0.02;
 const AHEAD_MS = 35_000;
 const QUICK_AHEAD_MS = 4_000;
 const DAY_MS = 86_400_000;
-const DRAIN_MS = 180_000;
+const DRAIN_MS = 600_000;
 /** Our own aim for one machine of two cores, most urgent first. */
 const P99_MAX_MS = [250, 1_000, 5_000, 5_000];
 const RATIO_MAX = 1.5;
