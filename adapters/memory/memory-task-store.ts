@@ -2,6 +2,7 @@
 import { assert } from "#core/domain/assert.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
+import { CARRIED_BYTES_MAX } from "#core/domain/limits.ts";
 import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
 import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
@@ -9,6 +10,7 @@ import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
   CallParts,
   CallPartsRequest,
+  CarriedVersion,
   Creation,
   DueAhead,
   DueTasks,
@@ -215,7 +217,8 @@ export class MemoryTaskStore implements TaskStore {
   loadCallParts({ versions, secretsOf, signingOf }: CallPartsRequest): Promise<CallParts> {
     return this.#tables.transact("loadCallParts", (nowMs) => ({
       versions: versions.flatMap((key) => {
-        return this.#tables.versionOf(key.taskId, key.requestVersion) ?? [];
+        const version = this.#tables.versionOf(key.taskId, key.requestVersion);
+        return version === undefined ? [] : carried(version);
       }),
       secrets: new Map(
         secretsOf.flatMap((id) => {
@@ -330,4 +333,10 @@ export function dueTask(task: Task): DueTask {
     timeoutMs: task.timeoutMs,
     maxAttempts: task.maxAttempts,
   };
+}
+
+function carried(version: TaskVersion): CarriedVersion {
+  const { request } = version;
+  if (JSON.stringify(request).length <= CARRIED_BYTES_MAX) return version;
+  return { ...version, request: { ...request, body: null, bodyBase64: null }, bodyLeftOut: true };
 }

@@ -1,5 +1,6 @@
 /** Rows of `jobs` as the domain's values, and the columns in the order in which the readers expect them. */
 import type { AttemptRecord, Covers, Job, JobStatus, Payload, Trigger } from "#core/domain/job.ts";
+import { CARRIED_BYTES_MAX } from "#core/domain/limits.ts";
 import { priorityOfRank } from "#core/domain/queue.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import {
@@ -49,12 +50,29 @@ export function readJob(row: Row): Job {
   };
 }
 
+const CLAIMED =
+  "id, task_id, tenant_id, task_version, `trigger`, queue, scheduled_at, run_at, due_at, claim_no, attempt, lost, max_attempts, timeout_ms".split(
+    ", ",
+  );
+
+/** Stands for a payload that is left out: nobody stores an empty one. */
+const LEFT_OUT = "JSON_OBJECT()";
+
 /** What an executor takes of a job. Columns of `jobs`, which some statements join. */
-export const CLAIMED_COLUMNS =
-  "jobs.id, jobs.task_id, jobs.tenant_id, jobs.task_version, jobs.`trigger`, jobs.queue, jobs.scheduled_at, jobs.run_at, jobs.due_at, jobs.claim_no, jobs.attempt, jobs.lost, jobs.max_attempts, jobs.timeout_ms, jobs.payload";
+export const CLAIMED_COLUMNS = [
+  ...CLAIMED.map((column) => `jobs.${column}`),
+  `IF(JSON_STORAGE_SIZE(jobs.payload) > ${CARRIED_BYTES_MAX}, ${LEFT_OUT}, jobs.payload)`,
+].join(", ");
+
+/** As many NULLs, under the names of the columns above. */
+export const NO_CLAIMED_COLUMNS = [...CLAIMED, "payload"]
+  .map((column) => `NULL AS ${column}`)
+  .join(", ");
 
 /** `row[0]` belongs to the statement; the columns above follow. */
 export function readClaimedJob(row: Row): ClaimedJob {
+  const payload = row[15] as Payload | null;
+  const leftOut = payload !== null && Object.keys(payload).length === 0;
   return {
     id: readJobId(row[1]),
     taskId: readTaskId(row[2]),
@@ -70,6 +88,7 @@ export function readClaimedJob(row: Row): ClaimedJob {
     lost: row[12] as number,
     maxAttempts: row[13] as number,
     timeoutMs: row[14] as number,
-    payload: row[15] as Payload | null,
+    payload: leftOut ? null : payload,
+    ...(leftOut ? { payloadLeftOut: true } : {}),
   };
 }

@@ -1,9 +1,9 @@
 /** Reads what calls need, of all jobs of a claim together. */
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { RetryPolicy } from "#core/domain/retry-policy.ts";
-import type { HttpRequest, TaskVersion } from "#core/domain/task.ts";
+import type { HttpRequest } from "#core/domain/task.ts";
 import type { StoredSecret } from "#core/domain/task-secrets.ts";
-import type { CallParts, CallPartsRequest } from "#core/ports/task-store.ts";
+import type { CallParts, CallPartsRequest, CarriedVersion } from "#core/ports/task-store.ts";
 import { readTaskId } from "./cells.ts";
 import type { Row } from "./pool.ts";
 import { SECRET_ROW, SIGNING_ROW, selectCallPartsSql } from "./statements/select-call-parts.ts";
@@ -15,7 +15,7 @@ export async function loadCallParts(
   database: Database,
   request: CallPartsRequest,
 ): Promise<CallParts> {
-  const versions: TaskVersion[] = [];
+  const versions: CarriedVersion[] = [];
   const secrets = new Map<TaskId, StoredSecret[]>();
   const signing = new Map<TenantId, SigningRow[]>();
   for (const row of await select(database, request)) {
@@ -46,14 +46,17 @@ function addTo<Key, Value>(map: Map<Key, Value[]>, key: Key, value: Value): void
   else values.push(value);
 }
 
-function readVersion(row: Row): TaskVersion {
-  return {
+function readVersion(row: Row): CarriedVersion {
+  const request = row[4] as HttpRequest;
+  const version = {
     taskId: readTaskId(row[1]),
     requestVersion: row[2] as number,
-    request: row[4] as HttpRequest,
+    request,
     timeoutMs: row[5] as number,
     retry: row[6] as RetryPolicy,
   };
+  if (Object.hasOwn(request, "body")) return version;
+  return { ...version, request: { ...request, body: null, bodyBase64: null }, bodyLeftOut: true };
 }
 
 function readSecret(row: Row): StoredSecret {

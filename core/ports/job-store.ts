@@ -71,6 +71,8 @@ export interface ClaimedJob {
   readonly maxAttempts: number;
   readonly timeoutMs: number;
   readonly payload: Payload | null;
+  /** It has a payload that is larger than CARRIED_BYTES_MAX; `payload` is null here, and `find` has it. */
+  readonly payloadLeftOut?: boolean;
 }
 
 /** A claim whose COMMIT was not answered: perhaps ours, perhaps not. */

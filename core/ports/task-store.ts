@@ -123,9 +123,14 @@ export interface CallPartsRequest {
   readonly signingOf: readonly TenantId[];
 }
 
+/** A version as a claim gets it: `bodyLeftOut`, and without its body, where it is larger than CARRIED_BYTES_MAX; `loadVersions` has it. */
+export interface CarriedVersion extends TaskVersion {
+  readonly bodyLeftOut?: boolean;
+}
+
 /** A task or tenant without secrets is in no map. */
 export interface CallParts {
-  readonly versions: readonly TaskVersion[];
+  readonly versions: readonly CarriedVersion[];
   readonly secrets: ReadonlyMap<TaskId, readonly StoredSecret[]>;
   /** Valid ones, newest first. */
   readonly signing: ReadonlyMap<TenantId, readonly Pick<SealedSigningSecret, "id" | "sealed">[]>;

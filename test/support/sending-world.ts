@@ -22,7 +22,7 @@ import type { ClaimedJob } from "#core/ports/job-store.ts";
 import { type MasterKey, SecretsUnavailable } from "#core/ports/secrets.ts";
 import { AccessTokens } from "#core/services/executor/access-tokens.ts";
 import { CallParts } from "#core/services/executor/call-parts.ts";
-import { CallSender } from "#core/services/executor/send-call.ts";
+import { CallSender, type Sent } from "#core/services/executor/send-call.ts";
 import { SigningKeys } from "#core/services/executor/signing-keys.ts";
 import { createTask } from "#core/services/tasks/create-task.ts";
 import type { SecretSettings, TaskSettings } from "#core/services/tasks/task-settings.ts";
@@ -129,6 +129,8 @@ export function openSendingWorld(
   const keys = new SigningKeys({ parts, store: shard.secrets, vault, random: systemRandom });
   const tokens = new AccessTokens({ caller, clock, digest });
   const sender = new CallSender({
+    tasks: shard.tasks,
+    jobs: shard.jobs,
     caller,
     clock,
     logger,
@@ -167,7 +169,7 @@ export function openSendingWorld(
     const made = makeManualJob(task, "manual", clock.nowMs(), 1, null);
     return { job: { ...made, attempt: 1 } as ClaimedJob, version };
   }
-  function send({ job, version }: { job: ClaimedJob; version: TaskVersion }): Promise<CallOutcome> {
-    return sender.send(job, version, stop.signal);
+  function send({ job, version }: { job: ClaimedJob; version: TaskVersion }): Promise<Sent> {
+    return sender.send(job, version, stop.signal, () => true);
   }
 }

@@ -1,3 +1,4 @@
+import { CARRIED_BYTES_MAX } from "#core/domain/limits.ts";
 import type { CallPartsRequest } from "#core/ports/task-store.ts";
 import { integer, taskKey, text } from "../literals.ts";
 
@@ -5,6 +6,9 @@ import { integer, taskKey, text } from "../literals.ts";
 const VERSION_ROW = 0;
 export const SECRET_ROW = 1;
 export const SIGNING_ROW = 2;
+
+/** Without its bodies where it is large: hundreds of those would outlast the statement's deadline. */
+const CARRIED_REQUEST = `IF(JSON_STORAGE_SIZE(v.request) > ${CARRIED_BYTES_MAX}, JSON_REMOVE(v.request, '$.body', '$.bodyBase64'), v.request)`;
 
 /**
  * What the calls of a claim need: versions, secrets of tasks, signing secrets of tenants. One statement, so that a claim stays at
@@ -22,7 +26,7 @@ export function selectCallPartsSql({ versions, secretsOf, signingOf }: CallParts
       return `ROW(${part},${id},${integer(requestVersion)})`;
     });
     branches.push(
-      `SELECT ${VERSION_ROW}, v.task_id, v.request_version, NULL, v.request, v.timeout_ms, v.retry, NULL FROM (VALUES ${rows.join(",")}) AS r (part, task_id, request_version) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON v.part = r.part AND v.task_id = r.task_id AND v.request_version = r.request_version`,
+      `SELECT ${VERSION_ROW}, v.task_id, v.request_version, NULL, ${CARRIED_REQUEST}, v.timeout_ms, v.retry, NULL FROM (VALUES ${rows.join(",")}) AS r (part, task_id, request_version) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON v.part = r.part AND v.task_id = r.task_id AND v.request_version = r.request_version`,
     );
   }
   if (secretsOf.length > 0) {

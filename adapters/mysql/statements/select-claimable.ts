@@ -1,12 +1,10 @@
 import type { JobId } from "#core/domain/ids.ts";
 import type { ClaimRequest } from "#core/ports/job-store.ts";
-import { CLAIMED_COLUMNS } from "../job-rows.ts";
+import { CLAIMED_COLUMNS, NO_CLAIMED_COLUMNS } from "../job-rows.ts";
 import { instant, integer, interval } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
-const CLOCK = `(SELECT UTC_TIMESTAMP(3) AS now, ${CLAIMED_COLUMNS.split(", ")
-  .map((column) => `NULL AS ${column.slice("jobs.".length)}`)
-  .join(", ")})`;
+const CLOCK = `(SELECT UTC_TIMESTAMP(3) AS now, ${NO_CLAIMED_COLUMNS})`;
 
 /**
  * Pending jobs that are due or nearly so: the clock in a row of its own, then branch by branch what the request asks for.

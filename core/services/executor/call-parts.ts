@@ -16,12 +16,12 @@ import {
   TASK_SECRETS_KNOWN_MS,
   TASK_SECRETS_KNOWN_MS_MAX,
 } from "#core/domain/limits.ts";
-import type { HttpRequest, TaskVersion } from "#core/domain/task.ts";
+import type { HttpRequest } from "#core/domain/task.ts";
 import type { StoredSecret } from "#core/domain/task-secrets.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { SealedSigningSecret } from "#core/ports/secret-store.ts";
-import type { TaskStore } from "#core/ports/task-store.ts";
+import type { CarriedVersion, TaskStore } from "#core/ports/task-store.ts";
 import { AgedValues } from "./aged-values.ts";
 import { VersionCache } from "./version-cache.ts";
 
@@ -54,8 +54,8 @@ export class CallParts {
   }
 
   /** The versions of `jobs`, in their order, null where one does not exist; by at most one statement, which brings secrets too. */
-  async versionsOf(jobs: readonly ClaimedJob[]): Promise<(TaskVersion | null)[]> {
-    const found = new Map<string, TaskVersion>();
+  async versionsOf(jobs: readonly ClaimedJob[]): Promise<(CarriedVersion | null)[]> {
+    const found = new Map<string, CarriedVersion>();
     const missing = new Map<string, { taskId: TaskId; requestVersion: number }>();
     const secretsOf = new Set<TaskId>();
     const signingOf = new Set<TenantId>();
@@ -149,7 +149,7 @@ export class CallParts {
     versions: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
     secretsOf: ReadonlySet<TaskId>,
     signingOf: ReadonlySet<TenantId>,
-  ): Promise<readonly TaskVersion[]> {
+  ): Promise<readonly CarriedVersion[]> {
     // What is answered was so when it was asked, at the earliest.
     const askedMs = this.#deps.clock.monotonicMs();
     const parts = await this.#deps.tasks.loadCallParts({

@@ -7,7 +7,12 @@ import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
 import type { JobId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import { makeTaskId, makeWorkerId, partitionOfTenant } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
-import { DRAIN_CALLS_MS, DRAIN_TOTAL_MS, START_WINDOW_MS } from "#core/domain/limits.ts";
+import {
+  CARRIED_BYTES_MAX,
+  DRAIN_CALLS_MS,
+  DRAIN_TOTAL_MS,
+  START_WINDOW_MS,
+} from "#core/domain/limits.ts";
 import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
 import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
@@ -15,6 +20,7 @@ import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
 import { ManualClock, settle } from "#test/support/manual-clock.ts";
 import { secretParts } from "#test/support/secret-parts.ts";
 import { runExecutor } from "#workers/executor/run-executor.ts";
+import { pauseTask } from "../tasks/pause-task.ts";
 import { Executor } from "./executor.ts";
 
 const RETENTION = { succeededMs: 3_600_000, endedMs: 86_400_000 };
@@ -666,3 +672,57 @@ test("two executors on one shard share 1,000 jobs: each is sent once", async () 
   assert.equal(await endWorld(world), true);
   assert.equal(await otherEnded, true);
 });
+
+test("large bodies are read when their call has a slot; while the database does not say, that is no attempt", async () => {
+  const world = openWorld();
+  const { clock, tables, faults, sent } = world;
+  await clock.advance(1_000);
+  const body = "b".repeat(CARRIED_BYTES_MAX);
+  const scheduled = addFatJob(tables, body);
+  const { task } = addTask(tables);
+  const manual = makeManualJob(task, "manual", tables.nowMs(), 7, { body: `${body}!` });
+  tables.insertJobs([manual]);
+  const away = { when: "before", error: () => new StoreUnavailable("away"), left: 2 } as const;
+  faults.set("loadVersions", { ...away });
+  faults.set("find", { ...away });
+  await clock.advance(5_000);
+  assert.deepEqual(new Set(sent.map((call) => call.body)), new Set([body, `${body}!`]));
+  assert.equal(sent.length, 2);
+  for (const id of [scheduled, manual.id])
+    assert.partialDeepStrictEqual(jobOf(tables, id), { status: "succeeded", attempt: 1, lost: 0 });
+  await endWorld(world);
+});
+
+test("a pause that is answered while a call is being prepared is in time: nothing is called", async () => {
+  const world = openWorld();
+  const { clock, tables, shard, shards, sent } = world;
+  await clock.advance(1_000);
+  const { loadVersions } = shard.tasks;
+  shard.tasks.loadVersions = async (keys) => {
+    await clock.sleep(4_000);
+    return loadVersions.call(shard.tasks, keys);
+  };
+  const id = addFatJob(tables, "b".repeat(CARRIED_BYTES_MAX));
+  await clock.advance(1_000);
+  assert.equal(world.executor.load.sending, 1);
+  const deps = { shards, random: { bytes: () => new Uint8Array(2) }, retention: RETENTION };
+  const { taskId } = jobOf(tables, id);
+  assert.equal((await pauseTask(deps, TENANT, taskId)).kind, "written");
+  await clock.advance(10_000);
+  assert.equal(sent.length, 0);
+  assert.equal(world.executor.load.held, 0);
+  assert.partialDeepStrictEqual(jobOf(tables, id), {
+    status: "cancelled",
+    reason: "task paused",
+    attempt: 0,
+  });
+  await endWorld(world);
+});
+
+function addFatJob(tables: MemoryTables, body: string): JobId {
+  const { task, version } = addTask(tables);
+  tables.addVersion({ ...version, request: { ...version.request, body } });
+  const job = makeScheduledJob(task, "schedule", tables.nowMs(), tables.nowMs());
+  tables.insertJobs([job]);
+  return job.id;
+}

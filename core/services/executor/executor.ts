@@ -215,6 +215,8 @@ function openSender(deps: ExecutorDeps, parts: CallParts): CallSender {
     logger,
     parts,
     signer,
+    tasks: shard.tasks,
+    jobs: shard.jobs,
     opener: vault,
     keys: new SigningKeys({ parts, store: shard.secrets, vault, random }),
     tokens: new AccessTokens({ caller, clock, digest }),

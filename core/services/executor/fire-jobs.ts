@@ -2,7 +2,8 @@
  * Fires ready jobs into free slots, most urgent first, and turns each call's end into a result.
  *
  * Two checks stand between a ready job and its call: the worker's lease (and with it the last poll, which brings revocations),
- * and the job's own backstop, before which the call must be able to end.
+ * and the job's own backstop, before which the call must be able to end. Both are made when it gets a slot, and again when what
+ * it needs has been got: that may take long enough for a pause to be answered.
  */
 import { unreachable } from "#core/domain/assert.ts";
 import type { AttemptRecord, AttemptTimings } from "#core/domain/job.ts";
@@ -75,7 +76,7 @@ export class Firing {
         this.#deps.outbox.addGivenBack([heldKey(next)]);
         continue;
       }
-      held.startSending(next);
+      held.startPreparing(next);
       void this.#send(next);
     }
   }
@@ -96,20 +97,53 @@ export class Firing {
   }
 
   async #send(held: HeldJob): Promise<void> {
-    const { database, sender, metrics } = this.#deps;
+    const { sender, outbox } = this.#deps;
     const { job } = held;
+    let startedAtMs = 0;
+    const begin = () => {
+      if (!this.#mayBegin(held)) return false;
+      startedAtMs = this.#begin(held);
+      return true;
+    };
+    const outcome = await sender.send(job, held.version, this.#abort.signal, begin);
+    if (outcome.kind === "unsent") this.#takeBack(held);
+    else {
+      this.#ended++;
+      this.#busyMs += outcome.durationMs;
+      this.#deps.held.remove(held);
+      outbox.addResult(this.#resultOf(held, outcome, startedAtMs, startedAtMs - job.runAtMs));
+    }
+    this.pump();
+    this.onEnded();
+  }
+
+  /** Whether a job that has been prepared is still to be called: taken back by a revocation, a fence or a drain it is not. */
+  #mayBegin(held: HeldJob): boolean {
+    const { lease } = this.#deps;
+    return (
+      held.phase === "preparing" &&
+      held.workerId === lease.workerId &&
+      lease.mayStart() &&
+      !this.#isTooNearBackstop(held)
+    );
+  }
+
+  /** Returns when its call starts, on the database's clock. */
+  #begin(held: HeldJob): number {
+    const { database, metrics } = this.#deps;
+    const { job } = held;
+    this.#deps.held.startSending(held);
     const startedAtMs = Math.floor(database.nowMs());
-    const lagMs = startedAtMs - job.runAtMs;
     if (job.attempt === 1 && job.trigger === "schedule")
       metrics.observeLagMs(priorityOfQueue(job.queue), startedAtMs - job.scheduledAtMs);
     metrics.count("sent", 1);
-    const outcome = await sender.send(job, held.version, this.#abort.signal);
-    this.#ended++;
-    this.#busyMs += outcome.durationMs;
+    return startedAtMs;
+  }
+
+  #takeBack(held: HeldJob): void {
+    if (held.phase === "gone") return;
     this.#deps.held.remove(held);
-    this.#deps.outbox.addResult(this.#resultOf(held, outcome, startedAtMs, lagMs));
-    this.pump();
-    this.onEnded();
+    this.#deps.outbox.addGivenBack([heldKey(held)]);
   }
 
   #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number, lagMs: number): JobResult {

@@ -5,19 +5,20 @@
 import { assert } from "#core/domain/assert.ts";
 import type { TaskId, WorkerId } from "#core/domain/ids.ts";
 import { priorityOfQueue } from "#core/domain/queue.ts";
-import type { TaskVersion } from "#core/domain/task.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
+import type { CarriedVersion } from "#core/ports/task-store.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 
 export interface HeldJob {
   readonly job: ClaimedJob;
-  readonly version: TaskVersion;
+  readonly version: CarriedVersion;
   /** The id it was claimed under: results are written under it even after a fence. */
   readonly workerId: WorkerId;
   /** The database's now in the claim's SELECT. */
   readonly claimedAtMs: number;
-  phase: "timer" | "ready" | "sending" | "gone";
+  /** `preparing`: it has a slot, and what its call needs is being got; it may still be taken back. */
+  phase: "timer" | "ready" | "preparing" | "sending" | "gone";
   cancelTimer: (() => void) | null;
 }
 
@@ -27,6 +28,7 @@ export class HeldJobs {
   readonly #onReady: () => void;
   readonly #held = new Set<HeldJob>();
   readonly #ready: HeldJob[] = [];
+  #preparing = 0;
   #sending = 0;
   #critical = 0;
 
@@ -40,8 +42,9 @@ export class HeldJobs {
     return this.#held.size;
   }
 
+  /** Slots taken: calls under way, and those that are being prepared. */
   get sending(): number {
-    return this.#sending;
+    return this.#preparing + this.#sending;
   }
 
   /** Critical jobs among them, sending ones included. */
@@ -82,17 +85,26 @@ export class HeldJobs {
     return this.#ready[0] ?? null;
   }
 
-  /** Marks the job that `peekReady` showed as being sent. */
-  startSending(held: HeldJob): void {
+  /** Gives the job that `peekReady` showed a slot. */
+  startPreparing(held: HeldJob): void {
     assert(this.#ready[0] === held && held.phase === "ready", "the most urgent ready job is sent");
     pop(this.#ready);
+    held.phase = "preparing";
+    this.#preparing++;
+  }
+
+  /** Marks a job as called: from here on nobody takes it back. */
+  startSending(held: HeldJob): void {
+    assert(held.phase === "preparing", "a call is prepared before it starts");
     held.phase = "sending";
+    this.#preparing--;
     this.#sending++;
   }
 
   /** Forgets a job: its call has ended, or it is given back or dropped unsent. */
   remove(held: HeldJob): void {
     assert(held.phase !== "gone", "a job leaves once");
+    if (held.phase === "preparing") this.#preparing--;
     if (held.phase === "sending") this.#sending--;
     if (isCritical(held)) this.#critical--;
     held.cancelTimer?.();

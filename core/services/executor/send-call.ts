@@ -1,19 +1,22 @@
 /**
  * One call as it leaves: the request of the job's version with the task's secrets as they are now, signed for its tenant. What has
- * been opened lives until the call has ended. All of it, a token's fetch included, is within the job's timeout.
+ * been opened lives until the call has ended. All of it, a token's fetch included, is within the job's timeout, but for reading a
+ * body that the claim has left out: that is our own affair.
+ *
+ * What the database does not say now is no attempt: the job goes back unsent.
  */
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { Secret } from "#core/domain/secret.ts";
 import type { Credential } from "#core/domain/target-auth.ts";
-import type { TaskVersion } from "#core/domain/task.ts";
 import type { Caller, CallOutcome } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { LogFields, Logger } from "#core/ports/logger.ts";
-import type { Opener } from "#core/ports/secrets.ts";
+import { type Opener, SecretsUnavailable } from "#core/ports/secrets.ts";
 import type { Signer } from "#core/ports/signer.ts";
+import type { CarriedVersion } from "#core/ports/task-store.ts";
 import type { AccessToken, AccessTokens } from "./access-tokens.ts";
 import { buildCall } from "./build-call.ts";
 import { type CallParts, namesSecrets } from "./call-parts.ts";
@@ -21,8 +24,9 @@ import { hideSecrets } from "./hide-secrets.ts";
 import { openSecrets } from "./open-secrets.ts";
 import { signedHeaders } from "./signed-headers.ts";
 import type { SigningKeys } from "./signing-keys.ts";
+import { carriedWhole, loadWhole, type Whole, type WholeRequestDeps } from "./whole-request.ts";
 
-interface SenderDeps {
+interface SenderDeps extends WholeRequestDeps {
   readonly caller: Caller;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -44,6 +48,12 @@ interface Ready {
 }
 
 type Failed = { readonly kind: "failed"; readonly error: string };
+type Unsent = { readonly kind: "unsent" };
+
+/** How a job's turn ended: `unsent`, nothing was called and the job is to be given back. */
+export type Sent = CallOutcome | Unsent;
+
+const UNSENT: Unsent = { kind: "unsent" };
 
 const WARNED_EVERY_MS = 1_000;
 const PLAIN: Ready = { kind: "ready", keys: [], headers: {}, sent: [], token: null };
@@ -56,16 +66,37 @@ export class CallSender {
     this.#deps = deps;
   }
 
-  /** Never throws for what an endpoint, a store or a key service does. */
-  async send(job: ClaimedJob, version: TaskVersion, signal: AbortSignal): Promise<CallOutcome> {
-    const { caller, clock, signer, tokens } = this.#deps;
+  /**
+   * Never throws for what an endpoint, a store or a key service does. `begin` is asked once, when the call is ready to leave or has
+   * failed before: what was got ready may have taken its time, and false says that the job is no longer to be called.
+   */
+  async send(
+    job: ClaimedJob,
+    version: CarriedVersion,
+    signal: AbortSignal,
+    begin: () => boolean,
+  ): Promise<Sent> {
+    const { clock } = this.#deps;
+    const whole = carriedWhole(job, version) ?? (await this.#loadWhole(job, version));
+    if (whole === null) return UNSENT;
     const startedMs = clock.monotonicMs();
     const ready =
       this.#readyNow(job, version) ??
       (await this.#within(job.timeoutMs, signal, this.#prepare(job, version, signal)));
+    if (ready.kind === "unsent" || !begin()) return UNSENT;
     const spentMs = clock.monotonicMs() - startedMs;
     if (ready.kind === "failed") return { ...ready, durationMs: Math.round(spentMs) };
-    const call = buildCall(job, version.request, ready.headers);
+    return this.#call(whole, ready, spentMs, signal);
+  }
+
+  async #call(
+    { job, request }: Whole,
+    ready: Ready,
+    spentMs: number,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    const { caller, clock, signer, tokens } = this.#deps;
+    const call = buildCall(job, request, ready.headers);
     const signed = signedHeaders(signer, ready.keys, job.id, clock.nowMs(), call.body);
     const outcome = await caller.call(
       {
@@ -81,17 +112,36 @@ export class CallSender {
     return { ...outcome, responseBody: hideSecrets(outcome.responseBody, ready.sent) };
   }
 
+  /** Null: gone, or the database does not say now. */
+  async #loadWhole(job: ClaimedJob, version: CarriedVersion): Promise<Whole | null> {
+    try {
+      return await loadWhole(this.#deps, job, version);
+    } catch (error) {
+      this.#noteAway(error);
+      return null;
+    }
+  }
+
+  /** Throws on what no store throws. */
+  #noteAway(error: unknown): void {
+    if (!(error instanceof OperatingError)) throw error;
+    this.#warn(
+      "calls wait: what they need cannot be read now; their jobs are given back",
+      describeError(error),
+    );
+  }
+
   /** What most calls need, at once; null where something has to be asked for or opened. */
-  #readyNow(job: ClaimedJob, { request }: TaskVersion): Ready | null {
+  #readyNow(job: ClaimedJob, { request }: CarriedVersion): Ready | null {
     const keys = namesSecrets(request) ? null : this.#deps.keys.knownKeysOf(job.tenantId);
     return keys === null ? null : { ...PLAIN, keys };
   }
 
   async #prepare(
     job: ClaimedJob,
-    { request }: TaskVersion,
+    { request }: CarriedVersion,
     signal: AbortSignal,
-  ): Promise<Ready | Failed> {
+  ): Promise<Ready | Failed | Unsent> {
     const { parts, opener, keys } = this.#deps;
     try {
       const signing = await keys.keysOf(job.tenantId);
@@ -108,11 +158,13 @@ export class CallSender {
       const headers = { ...opened.headers, authorization: granted.authorization };
       return { ...plain, headers, sent: [...sent, ...granted.sent], token: granted.token };
     } catch (error) {
-      if (!(error instanceof OperatingError)) throw error;
-      this.#warn(
-        "calls fail: what they need cannot be had now; they are retried",
-        describeError(error),
-      );
+      if (!(error instanceof SecretsUnavailable)) {
+        this.#noteAway(error);
+        return UNSENT;
+      }
+      this.#warn("calls fail: their secrets cannot be opened now; they are retried", {
+        ...describeError(error),
+      });
       return { kind: "failed", error: "secrets-unavailable" };
     }
   }
@@ -155,8 +207,8 @@ export class CallSender {
   async #within(
     timeoutMs: number,
     signal: AbortSignal,
-    work: Promise<Ready | Failed>,
-  ): Promise<Ready | Failed> {
+    work: Promise<Ready | Failed | Unsent>,
+  ): Promise<Ready | Failed | Unsent> {
     const { promise, resolve } = Promise.withResolvers<Failed>();
     const interrupt = () => resolve({ kind: "failed", error: "interrupted" });
     signal.addEventListener("abort", interrupt, { once: true });

@@ -1,20 +1,20 @@
 /** Requests by (task, request version), which never change: a least-recently-used cache bounded by bytes. */
 import type { TaskId } from "#core/domain/ids.ts";
 import { VERSION_CACHE_BYTES_MAX } from "#core/domain/limits.ts";
-import type { TaskVersion } from "#core/domain/task.ts";
+import type { CarriedVersion } from "#core/ports/task-store.ts";
 
 const OVERHEAD_BYTES = 500;
 
 export class VersionCache {
   readonly #bytesMax: number;
-  readonly #entries = new Map<string, { version: TaskVersion; bytes: number }>();
+  readonly #entries = new Map<string, { version: CarriedVersion; bytes: number }>();
   #bytes = 0;
 
   constructor(bytesMax: number = VERSION_CACHE_BYTES_MAX) {
     this.#bytesMax = bytesMax;
   }
 
-  find(taskId: TaskId, requestVersion: number): TaskVersion | null {
+  find(taskId: TaskId, requestVersion: number): CarriedVersion | null {
     const key = keyOf(taskId, requestVersion);
     const entry = this.#entries.get(key);
     if (entry === undefined) return null;
@@ -23,7 +23,7 @@ export class VersionCache {
     return entry.version;
   }
 
-  keep(version: TaskVersion): void {
+  keep(version: CarriedVersion): void {
     const key = keyOf(version.taskId, version.requestVersion);
     const bytes = sizeOf(version);
     if (bytes > this.#bytesMax || this.#entries.has(key)) return;
@@ -42,7 +42,7 @@ function keyOf(taskId: TaskId, requestVersion: number): string {
 }
 
 /** Bytes in memory, near enough: two a character. */
-function sizeOf({ request }: TaskVersion): number {
+function sizeOf({ request }: CarriedVersion): number {
   const headers = Object.entries(request.headers).reduce((n, [k, v]) => n + k.length + v.length, 0);
   const body = (request.body?.length ?? 0) + (request.bodyBase64?.length ?? 0);
   return OVERHEAD_BYTES + 2 * (request.url.length + headers + body);
