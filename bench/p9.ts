@@ -49,6 +49,7 @@ async function runP9(context: ScenarioContext): Promise<ScenarioOutcome> {
   const { say, signal } = context;
   const options = { dir, port: await freePort(), onProgress: say, signal };
   const cassandra = await startCassandra(options);
+  open.defer(() => cassandra.stop());
   const { contactPoints } = cassandra;
   const keyspace = `bench_p9_${randomBytes(4).toString("hex")}`;
   await migrateCassandra({ contactPoints, keyspace });
@@ -111,7 +112,7 @@ async function loseNone(world: World, restart: () => Promise<unknown>): Promise<
     tenantId: tenant_id as TenantId,
   }));
   const running = archiveJobs(deps, performance.now() + ROUND_MS_MAX);
-  await systemClock.sleep(500);
+  while ((await countRows(databases)) === AWAY_ROWS) await systemClock.sleep(20);
   await cassandra.kill();
   const { moved, end } = await running;
   context.say(`Cassandra killed: ${moved} rows had been moved, the run ended as ${end}`);
@@ -127,6 +128,10 @@ async function loseNone(world: World, restart: () => Promise<unknown>): Promise<
     lost += found.filter((entry) => entry === null).length;
   }
   return lost;
+}
+
+async function countRows({ run }: BenchDatabases): Promise<number> {
+  return Number((await run("SELECT COUNT(*) AS n FROM jobs"))[0]?.n);
 }
 
 /** Run after run, as EventBridge would have it, until nothing is left. */
