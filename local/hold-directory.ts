@@ -1,15 +1,28 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, realpathSync } from "node:fs";
 import { createServer, type Server } from "node:net";
+import { SetupError } from "./setup-error.ts";
 
 /**
  * Makes this process the only supervisor of `localDir` for as long as it lives: a listening socket in Linux's abstract
  * namespace, which no kill can leave behind, unlike a lock file. False when another process holds it.
  */
 export async function holdDirectory(localDir: string): Promise<boolean> {
-  mkdirSync(localDir, { recursive: true });
+  makeDirectory(localDir);
   const digest = createHash("sha256").update(realpathSync(localDir)).digest("hex").slice(0, 32);
   return (await listen(createServer(), { path: `\0at-and-cron-${digest}` })) === "listening";
+}
+
+/** For LOCAL_DIR and what is in it. Throws SetupError. */
+export function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new SetupError(`${path} cannot be made (${code}): choose another LOCAL_DIR`, {
+      cause: error,
+    });
+  }
 }
 
 /** Whether somebody could listen on 127.0.0.1:port now. */

@@ -48,6 +48,7 @@ export function keepChild(
 
   const start = () => {
     const startedAt = performance.now();
+    const logFrom = makeRoom(logPath);
     const child = spawnLogged([path, ...(spec.args ?? [])], logPath, spec.env);
     const identity = child.pid === undefined ? null : identify(child.pid, path);
     current = identity && { ...identity, name: spec.name, stopMs: spec.stopMs, stage: spec.stage };
@@ -59,7 +60,7 @@ export function keepChild(
       ends += 1;
       if (performance.now() - startedAt >= GOOD_LIFE_MS) backoffMs = BACKOFF_FIRST_MS;
       opts.say(`${spec.name} ended (${how}): starting it again in ${backoffMs / 1000} s`);
-      for (const line of lastWords(logPath)) opts.say(`  ${spec.name}: ${line}`);
+      for (const line of lastWords(logPath, logFrom)) opts.say(`  ${spec.name}: ${line}`);
       timer = setTimeout(start, backoffMs);
       backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
     });
@@ -76,15 +77,20 @@ export function keepChild(
   };
 }
 
+/** The bytes that a log has from earlier lives; one that is too long begins anew. */
+function makeRoom(logPath: string): number {
+  const bytes = statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes <= LOG_BYTES_MAX) return bytes;
+  renameSync(logPath, `${logPath}.1`);
+  return 0;
+}
+
 /** Its output goes to a file, not to a pipe: writing to the pipe of a killed supervisor would end the child. */
 function spawnLogged(
   command: readonly string[],
   logPath: string,
   env: NodeJS.ProcessEnv,
 ): ChildProcess {
-  if ((statSync(logPath, { throwIfNoEntry: false })?.size ?? 0) > LOG_BYTES_MAX) {
-    renameSync(logPath, `${logPath}.1`);
-  }
   const log = openSync(logPath, "a");
   try {
     const stdio: ["ignore", number, number] = ["ignore", log, log];
@@ -99,11 +105,11 @@ function onceEnded(child: ChildProcess, ended: (how: string) => void): void {
   child.once("exit", (code, name) => ended(name ?? `exit ${code}`));
 }
 
-/** The last lines of a log that say something to a human. */
-export function lastWords(logPath: string): string[] {
+/** The last lines of a log that say something to a human; of those from byte `from` on. */
+export function lastWords(logPath: string, from = 0): string[] {
   let text = "";
   try {
-    text = readFileSync(logPath, "utf8").slice(-8_192);
+    text = readFileSync(logPath).subarray(from).toString("utf8").slice(-8_192);
   } catch {
     // It ended before it wrote anything.
   }

@@ -37,6 +37,8 @@ const runSchema = z.strictObject({
     .nullable()
     // A run of before there was any.
     .default(null),
+  /** The names of those that have ended and are about to be started again. */
+  restarting: z.array(z.string()).default([]),
   processes: z.array(
     identitySchema.extend({ name: z.string(), stopMs: z.int().positive(), stage: z.int() }),
   ),

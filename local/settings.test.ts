@@ -29,6 +29,8 @@ describe("readSettings", () => {
       { CASSANDRA_PORT: "3307" },
       /^MYSQL_PORT and CASSANDRA_PORT are/,
     ],
+    ["a misspelt retention", { ARCHIVE_SUCCEDED_AFTER_SECONDS: "60" }, /^unknown setting ARCHIVE_/],
+    ["a misspelt guard", { EGRESS_ALOW: "10.0.0.0/8:*" }, /^unknown setting EGRESS_ALOW/],
     ["a misspelt name of Cassandra's", { CASSANDRA_CONTACT: "h" }, /^unknown setting CASSANDRA_C/],
     ["a blank in LOCAL_DIR", { LOCAL_DIR: "/tmp/a b" }, /^LOCAL_DIR/],
     ["another kind of URL", { MYSQL_URL: "postgres://h" }, /^MYSQL_URL has to look like mysql:/],

@@ -41,7 +41,7 @@ const KNOWN: readonly string[] = [
 ];
 // Names that can only be meant for us. Not all of MYSQL_ and CASSANDRA_: their own tools read MYSQL_PWD, CASSANDRA_HOME, ….
 const OURS =
-  /^(API_BURST|API_PORT|API_RATE|CASSANDRA_CONTACT|CASSANDRA_PORT|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER|SECRETS_)/;
+  /^(API_BURST|API_PORT|API_RATE|ARCHIVE_(SUCC|ENDED)|CASSANDRA_CONTACT|CASSANDRA_PORT|EGRESS_(A|D|IPV)|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER|SECRETS_)/;
 
 /** Reads and checks our settings. Throws SetupError, one line, for the first one that is unknown or malformed. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { createEgressPolicy } from "#adapters/http/egress-policy.ts";
 import { type EnvDeclaration, readEnv } from "#adapters/system/read-env.ts";
 import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
 import { archiverEnv } from "#functions/archiver/env.ts";
@@ -43,6 +44,7 @@ export function planStack(
     EGRESS_ALLOW: env.EGRESS_ALLOW || "127.0.0.0/8:*",
     SECRETS_KEY_FILE: localKeyFile(settings.localDir, env),
   };
+  createEgressPolicy({ allow: given.EGRESS_ALLOW, deny: env.EGRESS_DENY ?? "" });
   const own = (declaration: EnvDeclaration) => {
     const values = pick(given, Object.keys(declaration));
     readEnv(declaration, values);

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
-import { closeSync, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
+import { makeDirectory } from "./hold-directory.ts";
 import { isAlive } from "./process-identity.ts";
 import { readRun } from "./run-file.ts";
 import type { Settings } from "./settings.ts";
@@ -25,7 +26,7 @@ export async function startDetached(
   const earlier = readRun(settings.localDir);
   if (earlier && isAlive(earlier.supervisor)) throw new SetupError(alreadyRunning(settings));
   const logDir = join(settings.localDir, "log");
-  mkdirSync(logDir, { recursive: true });
+  makeDirectory(logDir);
   using said = new Followed(join(logDir, "supervisor.log"), process.stdout);
   using refused = new Followed(join(logDir, "supervisor.err"), process.stderr);
   const { stop } = listenForStop();

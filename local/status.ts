@@ -3,7 +3,9 @@ import { type Run, readRun } from "./run-file.ts";
 import { readFlags, readSettings } from "./settings.ts";
 import { runMain, say } from "./terminal.ts";
 
-// npm run status [-- --json]: what runs in LOCAL_DIR. Exit code 1 when nothing does.
+// npm run status [-- --json]: what runs in LOCAL_DIR, and what its API says of its databases. Exit code 1 when nothing runs.
+
+const HEALTH_ANSWER_MS = 5_000;
 
 async function main(): Promise<void> {
   const flags = readFlags(process.argv.slice(2), ["json"]);
@@ -20,7 +22,9 @@ async function main(): Promise<void> {
         key: up?.key ?? null,
         mysql,
         cassandra: up?.cassandra?.contactPoints ?? null,
+        health: up && (await askHealth(up.api)),
         processes,
+        missing: up ? listMissing(up) : [],
       }),
     );
     return;
@@ -28,8 +32,32 @@ async function main(): Promise<void> {
   if (!run || processes.length === 0) return say(`nothing is running in ${localDir}`);
   const supervised = isAlive(run.supervisor);
   say(supervised ? run.state : "the supervisor was killed: 'npm stop' stops what it has left");
-  say(`API      ${run.api}/v1   x-api-key: ${run.key}`);
+  say(`API      ${run.api}/v1   x-api-key: ${run.key}   ${await askHealth(run.api)}`);
   for (const { name, pid } of processes) say(`${name.padEnd(12)} ${pid}`);
+  for (const name of listMissing(run)) say(`${name.padEnd(12)} not running`);
+}
+
+/** `ok`, or what is wrong. */
+async function askHealth(api: string): Promise<string> {
+  try {
+    const signal = AbortSignal.timeout(HEALTH_ANSWER_MS);
+    const response = await fetch(`${api}/v1/health`, { signal });
+    const body = (await response.json()) as { detail?: unknown };
+    return response.ok ? "ok" : String(body.detail);
+  } catch {
+    return "does not answer";
+  }
+}
+
+/** What should run and does not now; a supervisor that lives starts it again. */
+function listMissing(run: Run): string[] {
+  if (run.state === "stopping") return [];
+  const ended = run.processes.filter((each) => !isAlive(each)).map(({ name }) => name);
+  const databases = (["mysql", "cassandra"] as const).filter((name) => {
+    const database = run[name];
+    return database?.kind === "native" && !(database.process && isAlive(database.process));
+  });
+  return [...run.restarting, ...ended, ...databases];
 }
 
 function listProcesses(run: Run): { name: string; pid: number }[] {

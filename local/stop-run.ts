@@ -35,7 +35,9 @@ async function stopProcess(
 ): Promise<void> {
   signal(target, "SIGTERM");
   const ended = await waitUntilGone(target, target.stopMs, hurry, (waitedMs) =>
-    say(`waiting for ${target.name} to end (${Math.round(waitedMs / 1000)} s)`),
+    say(
+      `waiting for ${target.name} to end (${Math.round(waitedMs / 1000)} s); Ctrl-C: without waiting for calls in flight`,
+    ),
   );
   if (ended) return;
   if (!hurry?.aborted) say(`${target.name} did not end in ${target.stopMs / 1000} s: killing it`);

@@ -16,7 +16,9 @@ async function main(): Promise<void> {
   const { stop: hurry } = listenForStop();
   if (signal(run.supervisor, "SIGTERM")) {
     const gone = await waitUntilGone(run.supervisor, SUPERVISOR_STOP_MS, hurry, (waitedMs) =>
-      say(`waiting for calls in flight to end (${Math.round(waitedMs / 1000)} s)`),
+      say(
+        `waiting for calls in flight to end (${Math.round(waitedMs / 1000)} s); Ctrl-C: without waiting`,
+      ),
     );
     if (!gone) signal(run.supervisor, "SIGKILL");
     await waitUntilGone(run.supervisor, SUPERVISOR_STOP_MS);

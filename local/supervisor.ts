@@ -96,6 +96,10 @@ class RunState {
       key: LOCAL_KEY,
       mysql: this.#mysql,
       cassandra: this.#cassandra,
+      restarting:
+        this.#state === "stopping"
+          ? []
+          : this.children.filter((child) => child.current() === null).map(({ name }) => name),
       processes: this.children.flatMap((child) => child.current() ?? []),
     };
   }
