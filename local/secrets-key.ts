@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { makeKeyFile, readKeyFile } from "#adapters/crypto/key-file.ts";
 import { assertMasterKeyFits } from "#adapters/crypto/vault.ts";
-import { openShards } from "#adapters/mysql/shards.ts";
+import { openShards, type ShardsOptions } from "#adapters/mysql/shards.ts";
 import { SetupError } from "./setup-error.ts";
 
 // The master key of one machine. It is made once; a database that has secrets sealed with it is never given another one.
@@ -14,12 +14,12 @@ export function localKeyFile(localDir: string, env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Makes the key file when there is none and nothing depends on it. `mysqlUrl` names the server; its databases are migrated. Throws
+ * Makes the key file when there is none and nothing depends on it. The server's databases are migrated. Throws
  * SetupError, or ConfigurationInvalid, when the database has secrets that the key does not open.
  */
-export async function prepareKeyFile(path: string, mysqlUrl: string): Promise<void> {
+export async function prepareKeyFile(path: string, mysql: ShardsOptions): Promise<void> {
   if (path === "") return;
-  const shards = openShards({ mysqlUrl });
+  const shards = openShards(mysql);
   try {
     for (const { secrets } of shards.all()) {
       if (existsSync(path)) {

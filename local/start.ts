@@ -43,7 +43,7 @@ async function startHere(settings: Settings, quiet: boolean): Promise<void> {
         migrate({ mysqlUrl, onProgress }),
         migrateCassandra({ contactPoints, keyspace, onProgress }),
       ]);
-      await prepareKeyFile(localKeyFile(settings.localDir, process.env), mysqlUrl);
+      await prepareKeyFile(localKeyFile(settings.localDir, process.env), { mysqlUrl });
       await seedDemoTenant(mysqlUrl);
     },
   });
