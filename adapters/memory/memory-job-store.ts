@@ -5,7 +5,7 @@ import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job, JobStatus, Retention } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
-import { CARRIED_BYTES_MAX, FAST_AHEAD_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
+import { FAST_AHEAD_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
   Adopted,
@@ -347,7 +347,6 @@ function unknownClaim(
 }
 
 function claimedJob(job: Job): ClaimedJob {
-  const leftOut = JSON.stringify(job.payload).length > CARRIED_BYTES_MAX;
   return {
     id: job.id,
     taskId: job.taskId,
@@ -363,7 +362,5 @@ function claimedJob(job: Job): ClaimedJob {
     lost: job.lost,
     maxAttempts: job.maxAttempts,
     timeoutMs: job.timeoutMs,
-    payload: leftOut ? null : job.payload,
-    ...(leftOut ? { payloadLeftOut: true } : {}),
   };
 }

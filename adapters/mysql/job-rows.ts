@@ -1,6 +1,5 @@
 /** Rows of `jobs` as the domain's values, and the columns in the order in which the readers expect them. */
 import type { AttemptRecord, Covers, Job, JobStatus, Payload, Trigger } from "#core/domain/job.ts";
-import { CARRIED_BYTES_MAX } from "#core/domain/limits.ts";
 import { priorityOfRank } from "#core/domain/queue.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import {
@@ -55,24 +54,14 @@ const CLAIMED =
     ", ",
   );
 
-/** Stands for a payload that is left out: nobody stores an empty one. */
-const LEFT_OUT = "JSON_OBJECT()";
+/** What an executor takes of a job. Columns of `jobs`, which some statements join; none that is stored outside its row. */
+export const CLAIMED_COLUMNS = CLAIMED.map((column) => `jobs.${column}`).join(", ");
 
-/** What an executor takes of a job. Columns of `jobs`, which some statements join. */
-export const CLAIMED_COLUMNS = [
-  ...CLAIMED.map((column) => `jobs.${column}`),
-  `IF(JSON_STORAGE_SIZE(jobs.payload) > ${CARRIED_BYTES_MAX}, ${LEFT_OUT}, jobs.payload)`,
-].join(", ");
-
-/** As many NULLs, under the names of the columns above. */
-export const NO_CLAIMED_COLUMNS = [...CLAIMED, "payload"]
-  .map((column) => `NULL AS ${column}`)
-  .join(", ");
+/** As many NULLs, under the same names. */
+export const NO_CLAIMED_COLUMNS = CLAIMED.map((column) => `NULL AS ${column}`).join(", ");
 
 /** `row[0]` belongs to the statement; the columns above follow. */
 export function readClaimedJob(row: Row): ClaimedJob {
-  const payload = row[15] as Payload | null;
-  const leftOut = payload !== null && Object.keys(payload).length === 0;
   return {
     id: readJobId(row[1]),
     taskId: readTaskId(row[2]),
@@ -88,7 +77,5 @@ export function readClaimedJob(row: Row): ClaimedJob {
     lost: row[12] as number,
     maxAttempts: row[13] as number,
     timeoutMs: row[14] as number,
-    payload: leftOut ? null : payload,
-    ...(leftOut ? { payloadLeftOut: true } : {}),
   };
 }

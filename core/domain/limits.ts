@@ -134,7 +134,7 @@ export const FAST_PER_TENANT_MAX = 2;
 export const CRITICAL_SLOTS_ONE_IN = 8;
 export const HELD_JOBS_MAX = 50_000;
 export const VERSION_CACHE_BYTES_MAX = 64 * KIB * KIB;
-/** A request or payload that is larger, as it is stored, leaves its body in the database until its call starts. */
+/** A request that is larger, as it is stored, leaves its body in the database until its call starts. */
 export const CARRIED_BYTES_MAX = 16 * KIB;
 export const POLL_PERIOD_MS = 200;
 export const POLL_PERIOD_MS_MAX = 2_000;

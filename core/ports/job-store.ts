@@ -1,12 +1,5 @@
 import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
-import type {
-  AttemptRecord,
-  Job,
-  JobStatus,
-  Payload,
-  Retention,
-  Trigger,
-} from "#core/domain/job.ts";
+import type { AttemptRecord, Job, JobStatus, Retention, Trigger } from "#core/domain/job.ts";
 import type { Idempotency, Replay } from "./idempotency.ts";
 import type { DueTasks, MaterializePlan } from "./task-store.ts";
 
@@ -53,7 +46,7 @@ export interface TakeRequest {
   readonly tasksMax: number;
 }
 
-/** A job in an executor's hands. */
+/** A job in an executor's hands. Its payload, which only a run by hand can have, is not among it: `find` has it. */
 export interface ClaimedJob {
   readonly id: JobId;
   readonly taskId: TaskId;
@@ -70,9 +63,6 @@ export interface ClaimedJob {
   readonly lost: number;
   readonly maxAttempts: number;
   readonly timeoutMs: number;
-  readonly payload: Payload | null;
-  /** It has a payload that is larger than CARRIED_BYTES_MAX; `payload` is null here, and `find` has it. */
-  readonly payloadLeftOut?: boolean;
 }
 
 /** A claim whose COMMIT was not answered: perhaps ours, perhaps not. */

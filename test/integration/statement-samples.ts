@@ -125,7 +125,6 @@ function claimedJob(task: Task): ClaimedJob {
     lost: 0,
     maxAttempts,
     timeoutMs,
-    payload: null,
   };
 }
 

@@ -166,7 +166,7 @@ export function openSendingWorld(
     const created = await createTask(deps, ACME, settingsOf(given));
     assert(created.kind === "created");
     const { task, version } = created.created;
-    const made = makeManualJob(task, "manual", clock.nowMs(), 1, null);
+    const made = makeManualJob(task, "test", clock.nowMs(), 1, null);
     return { job: { ...made, attempt: 1 } as ClaimedJob, version };
   }
   function send({ job, version }: { job: ClaimedJob; version: TaskVersion }): Promise<Sent> {

@@ -1,6 +1,5 @@
-/** What is sent: the job's request with our three headers. */
+/** What is sent: a job's request, its payload laid over, with our three headers. */
 import { FAILURE_BODY_BYTES_KEPT } from "#core/domain/limits.ts";
-import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
 import type { Call } from "#core/ports/caller.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
@@ -10,10 +9,9 @@ const USER_AGENT = "at-and-cron/1";
 /** `secretHeaders` are sent as given: a request has no header of the same name. */
 export function buildCall(
   job: ClaimedJob,
-  versionRequest: HttpRequest,
+  request: HttpRequest,
   secretHeaders: Readonly<Record<string, string>>,
 ): Call {
-  const request = requestOfJob(job, versionRequest);
   return {
     tenantId: job.tenantId,
     method: request.method,

@@ -10,6 +10,7 @@ import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { Secret } from "#core/domain/secret.ts";
 import type { Credential } from "#core/domain/target-auth.ts";
+import type { HttpRequest } from "#core/domain/task.ts";
 import type { Caller, CallOutcome } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
@@ -24,7 +25,7 @@ import { hideSecrets } from "./hide-secrets.ts";
 import { openSecrets } from "./open-secrets.ts";
 import { signedHeaders } from "./signed-headers.ts";
 import type { SigningKeys } from "./signing-keys.ts";
-import { carriedWhole, loadWhole, type Whole, type WholeRequestDeps } from "./whole-request.ts";
+import { carriedRequest, loadRequest, type WholeRequestDeps } from "./whole-request.ts";
 
 interface SenderDeps extends WholeRequestDeps {
   readonly caller: Caller;
@@ -77,8 +78,8 @@ export class CallSender {
     begin: () => boolean,
   ): Promise<Sent> {
     const { clock } = this.#deps;
-    const whole = carriedWhole(job, version) ?? (await this.#loadWhole(job, version));
-    if (whole === null) return UNSENT;
+    const request = carriedRequest(job, version) ?? (await this.#loadRequest(job, version));
+    if (request === null) return UNSENT;
     const startedMs = clock.monotonicMs();
     const ready =
       this.#readyNow(job, version) ??
@@ -86,11 +87,12 @@ export class CallSender {
     if (ready.kind === "unsent" || !begin()) return UNSENT;
     const spentMs = clock.monotonicMs() - startedMs;
     if (ready.kind === "failed") return { ...ready, durationMs: Math.round(spentMs) };
-    return this.#call(whole, ready, spentMs, signal);
+    return this.#call(job, request, ready, spentMs, signal);
   }
 
   async #call(
-    { job, request }: Whole,
+    job: ClaimedJob,
+    request: HttpRequest,
     ready: Ready,
     spentMs: number,
     signal: AbortSignal,
@@ -113,9 +115,9 @@ export class CallSender {
   }
 
   /** Null: gone, or the database does not say now. */
-  async #loadWhole(job: ClaimedJob, version: CarriedVersion): Promise<Whole | null> {
+  async #loadRequest(job: ClaimedJob, version: CarriedVersion): Promise<HttpRequest | null> {
     try {
-      return await loadWhole(this.#deps, job, version);
+      return await loadRequest(this.#deps, job, version);
     } catch (error) {
       this.#noteAway(error);
       return null;

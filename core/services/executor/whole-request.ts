@@ -1,7 +1,8 @@
 /**
- * Bodies that a claim leaves in the database, because hundreds of them would fill a claim's time and an executor's memory. Each is
- * read when its call has a slot, and forgotten with it.
+ * What claims leave in the database, because hundreds of them would fill a claim's time and an executor's memory: payloads of runs
+ * by hand, and large bodies. Each is read when its call has a slot, and forgotten with it.
  */
+import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { HttpRequest, TaskVersion } from "#core/domain/task.ts";
 import type { ClaimedJob, JobStore } from "#core/ports/job-store.ts";
 import type { CarriedVersion, TaskStore } from "#core/ports/task-store.ts";
@@ -11,28 +12,25 @@ export interface WholeRequestDeps {
   readonly jobs: Pick<JobStore, "find">;
 }
 
-/** What a call is built from: a job with its payload, and the request that the payload is laid over. */
-export interface Whole {
-  readonly job: ClaimedJob;
-  readonly request: HttpRequest;
+/** What the job sends, where the claim has brought all of it; null where something was left out. */
+export function carriedRequest(job: ClaimedJob, version: CarriedVersion): HttpRequest | null {
+  return mayHavePayload(job) || version.bodyLeftOut === true ? null : version.request;
 }
 
-/** The same at once; null where something was left out. */
-export function carriedWhole(job: ClaimedJob, version: CarriedVersion): Whole | null {
-  const left = job.payloadLeftOut === true || version.bodyLeftOut === true;
-  return left ? null : { job, request: version.request };
-}
-
-/** Reads what was left out. Null when the job or its version is gone; throws what the stores throw. */
-export async function loadWhole(
+/** The same with what was left out. Null when the job or its version is gone; throws what the stores throw. */
+export async function loadRequest(
   { tasks, jobs }: WholeRequestDeps,
   job: ClaimedJob,
   version: CarriedVersion,
-): Promise<Whole | null> {
-  const row = job.payloadLeftOut === true ? await jobs.find(job.tenantId, job.id) : job;
+): Promise<HttpRequest | null> {
+  const laidOver = mayHavePayload(job) ? await jobs.find(job.tenantId, job.id) : { payload: null };
   const whole = version.bodyLeftOut === true ? await loadVersion(tasks, version) : version;
-  if (row === null || whole === null) return null;
-  return { job: { ...job, payload: row.payload }, request: whole.request };
+  return laidOver === null || whole === null ? null : requestOfJob(laidOver, whole.request);
+}
+
+/** Only runs by hand have one. */
+function mayHavePayload({ trigger }: ClaimedJob): boolean {
+  return trigger === "manual";
 }
 
 async function loadVersion(
