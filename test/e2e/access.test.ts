@@ -339,12 +339,12 @@ test("without a URL it is the system that runs here", async () => {
   const mysql = { url: databases.mysqlUrl, kind: "given", dir: localDir, process: null } as const;
   const rest = { state: "ready", api: url, key: "", cassandra: null, processes: [] } as const;
   try {
-    writeRun(localDir, { ...rest, supervisor, mysql, processes: [] });
+    writeRun(localDir, { ...rest, supervisor, mysql, processes: [], restarting: [] });
     const env = { MYSQL_URL: "", LOCAL_DIR: localDir };
     assert.match((await admin(["tenant", "list"], env)).stdout, /^acme +active /m);
     // What is left of a run that was killed names a database that may be another's by now.
     const dead = { ...supervisor, startTicks: "1" };
-    writeRun(localDir, { ...rest, supervisor: dead, mysql, processes: [] });
+    writeRun(localDir, { ...rest, supervisor: dead, mysql, processes: [], restarting: [] });
     await refused(["tenant", "list"], 1, /which database\?/, env);
   } finally {
     rmSync(localDir, { recursive: true });
