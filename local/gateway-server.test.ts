@@ -111,6 +111,7 @@ test("paths and methods that there are not", async () => {
     assertProblem(await api.acme("GET", path), 404);
   const answer = await api.acme("PUT", "/v1/tasks", {});
   assertProblem(answer, 405);
+  assert.match(answer.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/);
   assert.equal(answer.headers.get("allow"), "POST, GET");
   assertProblem(await api.acme("OPTIONS", "/v1/tasks/x"), 405);
   const head = await openPlainClient(api.url, "key")("HEAD", "/v1/tasks");

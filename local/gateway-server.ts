@@ -63,8 +63,11 @@ export function createGateway(
       maxHeaderSize: 16 * 1024,
     },
     (request, response) => {
+      const requestId = randomUUID();
+      // The gateway's own refusals carry it too; a handler's answer says the same one.
+      response.setHeader("x-request-id", requestId);
       const admit = () => refuseBeyond(buckets.take(apiKeyIdOf(request) ?? "", monotonicMs()));
-      answer(request, response, handlers, limits, admit).catch((error: unknown) => {
+      answer(request, response, requestId, handlers, limits, admit).catch((error: unknown) => {
         if (!(error instanceof HttpProblem)) onError(error);
         writeProblem(response, asProblem(error));
       });
@@ -84,6 +87,7 @@ function asProblem(error: unknown): HttpProblem {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
+  requestId: string,
   handlers: Handlers,
   limits: GatewayLimits,
   admit: () => void,
@@ -103,7 +107,6 @@ async function answer(
   const { route, pathParameters } = match;
   admit();
   const body = await readBody(request, limits.requestBytesMax);
-  const requestId = randomUUID();
   const parts = { request, path, query, resource: route.path, pathParameters, body, requestId };
   const event = makeEvent(parts);
   if (event === null) throw malformed();

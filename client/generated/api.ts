@@ -897,7 +897,7 @@ export interface RetryDeadLettersArgs {
 
 /** Every operation; each rejects with ApiProblem when the answer is an error. */
 export interface Api {
-  /** Whether every database answers. Needs no key. */
+  /** Whether MySQL answers. Needs no key. */
   getHealth(): Promise<Answer<{
     readonly status: "ok";
     readonly database: "ok";

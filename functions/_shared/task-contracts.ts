@@ -89,7 +89,7 @@ const taskExamples = {
 export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>> = {
   getHealth: {
     tag: "service",
-    summary: "Whether every database answers",
+    summary: "Whether MySQL answers",
     query: null,
     body: null,
     answers: {
