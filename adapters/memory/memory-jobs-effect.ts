@@ -49,6 +49,18 @@ export function aheadFromMs(tables: MemoryTables, taskId: TaskId, nowMs: number)
   return ahead.length === 0 ? null : Math.min(...ahead.map((job) => job.scheduledAtMs));
 }
 
+/** Occurrences from the task's next run to now that have a row of their own, in order. */
+export function madeOccurrencesMs(tables: MemoryTables, task: Task, nowMs: number): number[] {
+  const fromMs = task.nextRunAtMs ?? Number.POSITIVE_INFINITY;
+  return jobsOf(tables, task.id)
+    .filter(({ trigger, covers, scheduledAtMs }) => {
+      const ofSchedule = trigger === "schedule" || trigger === "catch_up";
+      return ofSchedule && covers === null && scheduledAtMs >= fromMs && scheduledAtMs <= nowMs;
+    })
+    .map(({ scheduledAtMs }) => scheduledAtMs)
+    .sort((a, b) => a - b);
+}
+
 function eventOfEffect(effect: JobsEffect, taskVersion: number): JobEvent | null {
   switch (effect.kind) {
     case "keep":

@@ -27,7 +27,12 @@ import type {
   TaskStore,
 } from "#core/ports/task-store.ts";
 import { createTasks, liveTaskNamed, NAME_TAKEN } from "./memory-create-tasks.ts";
-import { aheadFromMs, applyJobsEffect, plannedFromMs } from "./memory-jobs-effect.ts";
+import {
+  aheadFromMs,
+  applyJobsEffect,
+  madeOccurrencesMs,
+  plannedFromMs,
+} from "./memory-jobs-effect.ts";
 import { oncePerKey } from "./memory-once-per-key.ts";
 import { pruneRows, purgeTasks } from "./memory-purge.ts";
 import type { MemoryTables } from "./memory-tables.ts";
@@ -119,7 +124,14 @@ export class MemoryTaskStore implements TaskStore {
       const current = this.#withVersion(task);
       const planned = plannedFromMs(this.#tables, taskId, nowMs);
       const ahead = aheadFromMs(this.#tables, taskId, nowMs);
-      const edit = decide({ ...current, nowMs, plannedFromMs: planned, aheadFromMs: ahead });
+      const madeMs = madeOccurrencesMs(this.#tables, task, nowMs);
+      const edit = decide({
+        ...current,
+        nowMs,
+        plannedFromMs: planned,
+        aheadFromMs: ahead,
+        madeMs,
+      });
       if (edit.kind === "refuse") return { kind: "refused", refusal: edit.refusal };
       if (edit.kind === "unchanged") return { kind: "unchanged", current };
       if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };

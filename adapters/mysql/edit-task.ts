@@ -21,6 +21,7 @@ import {
   selectClockSql,
   selectJobsAheadSql,
   selectLeftLimitedSql,
+  selectMadeOccurrencesSql,
   selectOpenJobsSql,
   selectPausedJobsSql,
   selectPlannedJobsSql,
@@ -93,8 +94,15 @@ async function lock(
   const [clock] = await session.select(selectClockSql());
   const nowMs = readInstant(clock?.[0]);
   const [found] = await session.select(selectJobsAheadSql(taskId, nowMs));
+  const locked = readTaskWithVersion(row);
+  const { nextRunAtMs } = locked.task;
+  const isLate = nextRunAtMs !== null && nextRunAtMs <= nowMs;
+  const made = isLate
+    ? await session.select(selectMadeOccurrencesSql(taskId, nextRunAtMs, nowMs))
+    : [];
   return {
-    ...readTaskWithVersion(row),
+    ...locked,
+    madeMs: made.map((cells) => readInstant(cells[0])),
     nowMs,
     plannedFromMs: readInstantOrNull(found?.[0] ?? null),
     aheadFromMs: readInstantOrNull(found?.[1] ?? null),

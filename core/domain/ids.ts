@@ -23,6 +23,8 @@ const JOB_BYTES = 24;
 const INSTANT_MS_MAX = 2 ** 48 - 1;
 /** The run number of the occurrence itself; manual and covering rows carry a random one from 1 to RUN_MAX. */
 export const RUN_OF_OCCURRENCE = 0;
+/** Of a row that stands for several occurrences: the first one's own id may exist, and the row must not be taken for it. */
+export const RUN_OF_SEVERAL = 0xffff;
 export const RUN_MAX = 0xffff;
 
 /** A tenant's partition, 0 to 4,095: FNV-1a (32 bit) of its id. */

@@ -5,7 +5,7 @@
  * follows the task's catch-up policy; what is late by less is made as usual. Every bound that cuts the walk leaves the rest due,
  * so the next tick goes on where this one stopped: late means delayed, never skipped.
  */
-import { RUN_OF_OCCURRENCE } from "./ids.ts";
+import { RUN_OF_OCCURRENCE, RUN_OF_SEVERAL } from "./ids.ts";
 import type { Covers, Job, Retention } from "./job.ts";
 import { REASON_MISSED } from "./job.ts";
 import { MATERIALIZE_PER_TASK_MAX, MISSED_AFTER_MS, SKIPPED_ROWS_MAX } from "./limits.ts";
@@ -98,7 +98,7 @@ function makeSkippedRows(task: DueTask, skipped: readonly number[], bounds: Plan
   const row = (atMs: number, covers: Covers | null) =>
     makeSkippedJob(task, atMs, {
       reason: REASON_MISSED,
-      run: RUN_OF_OCCURRENCE,
+      run: covers === null ? RUN_OF_OCCURRENCE : RUN_OF_SEVERAL,
       covers,
       nowMs: bounds.nowMs,
       retention: bounds.retention,

@@ -20,6 +20,8 @@ export interface LockedTask extends TaskWithVersion {
   readonly plannedFromMs: number | null;
   /** Earliest `scheduledAt` ahead of now among its schedule's jobs that have not ended, claimed ahead or not; null when there is none. */
   readonly aheadFromMs: number | null;
+  /** Occurrences from the task's next run to now that have a row already; absent or empty where there is none. */
+  readonly madeMs?: readonly number[];
 }
 
 /** What an edit does to the jobs of its task, in the same transaction. */

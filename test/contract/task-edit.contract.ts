@@ -76,6 +76,25 @@ function writes(open: OpenStore): void {
   );
 
   test(
+    "decide sees which occurrences since the next run have a row, covering rows and runs by hand apart",
+    onStore(open, async (store) => {
+      const nowMs = await dbNow(store);
+      const { task } = await addTask(store, { task: { nextRunAtMs: nowMs - 3 * HOUR_MS } });
+      assert.deepEqual((await look(store, task)).madeMs, []);
+      const before = plannedJob(task, nowMs, -4 * HOUR_MS);
+      const first = plannedJob(task, nowMs, -3 * HOUR_MS);
+      const third = plannedJob(task, nowMs, -HOUR_MS);
+      const ahead = plannedJob(task, nowMs, HOUR_MS);
+      const covers = { count: 1, fromMs: nowMs - 2 * HOUR_MS, toMs: nowMs - 2 * HOUR_MS };
+      const covering = { ...plannedJob(task, nowMs, -2 * HOUR_MS), covers };
+      await addJobs(store, task, [before, first, third, ahead, covering]);
+      await store.putJob({ ...plannedJob(task, nowMs, -HOUR_MS / 2), trigger: "manual" });
+      const made = [first.scheduledAtMs, third.scheduledAtMs];
+      assert.deepEqual((await look(store, task)).madeMs, made);
+    }),
+  );
+
+  test(
     "decide sees the task under its lock, the database's now and the earliest planned job",
     onStore(open, async (store) => {
       const built = await addTask(store);

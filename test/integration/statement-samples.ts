@@ -243,6 +243,7 @@ function singles(): Sample[] {
     selectClockSql: editJobs.selectClockSql(),
     selectLeftLimitedSql: editJobs.selectLeftLimitedSql(id),
     selectJobsAheadSql: editJobs.selectJobsAheadSql(id, NOW_MS),
+    selectMadeOccurrencesSql: editJobs.selectMadeOccurrencesSql(id, NOW_MS, NOW_MS),
     insertTaskSql: insertTask.insertTaskSql({
       ...task,
       id: makeTaskId(NOW_MS, 4, new Uint8Array(8)),

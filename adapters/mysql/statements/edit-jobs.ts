@@ -42,6 +42,14 @@ export function selectJobsAheadSql(id: TaskId, nowMs: number): string {
   return `SELECT ${first(plannedLater(id, nowMs))}, ${first(ahead(id, nowMs))}`;
 }
 
+/** So many are told of: a resume keeps what executors have claimed ahead, seconds at most. */
+const MADE_MAX = 1_000;
+
+/** Which occurrences of an interval, both ends included, have a row of their own. Locks: none. Result: scheduled_at, in order. */
+export function selectMadeOccurrencesSql(id: TaskId, fromMs: number, toMs: number): string {
+  return `SELECT scheduled_at FROM jobs FORCE INDEX (by_task) WHERE task_id = ${taskId(id)} AND id >= ${jobIdsFrom(fromMs)} AND id < ${jobIdsFrom(toMs + 1)} AND \`trigger\` IN ('schedule', 'catch_up') AND covers IS NULL ORDER BY id LIMIT ${integer(MADE_MAX)}`;
+}
+
 /** What event 17 may remove. Locks: none. Result: ids in order. */
 export function selectPlannedJobsSql(id: TaskId, nowMs: number): string {
   return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE ${plannedLater(id, nowMs)} ORDER BY id`;

@@ -125,7 +125,11 @@ function restart(
     makeJobs:
       locked.task.status === "active" && locked.task.error === null
         ? makeOverdueRuns(locked.task, locked.nowMs, context)
-        : coverPassedRuns(locked.task, { ...context, nowMs: locked.nowMs }),
+        : coverPassedRuns(locked.task, {
+            ...context,
+            nowMs: locked.nowMs,
+            madeMs: locked.madeMs ?? [],
+          }),
   };
 }
 

@@ -200,3 +200,23 @@ test("delete of another version than asked for is refused", () => {
     refusal: { kind: "version-mismatch", version: 5 },
   });
 });
+
+test("what a resume kept, because it was claimed ahead, is not counted again when it has passed", () => {
+  const nextRunAtMs = NOW_MS - 150_000;
+  const paused = lock({ status: "paused", nextRunAtMs });
+  const [third] = [2].map((n) => nextRunAtMs + n * 60_000);
+  assert(third !== undefined);
+  const rowsOf = (madeMs: readonly number[]) => {
+    const edit = decideResume({ ...paused, madeMs }, CONTEXT);
+    assert(edit.kind === "write");
+    return edit.makeJobs.map(({ covers }) => covers);
+  };
+  assert.deepEqual(rowsOf([]), [{ count: 3, fromMs: nextRunAtMs, toMs: third }]);
+  assert.deepEqual(rowsOf([nextRunAtMs]), [
+    { count: 2, fromMs: nextRunAtMs + 60_000, toMs: third },
+  ]);
+  assert.deepEqual(rowsOf([nextRunAtMs + 60_000]), [
+    { count: 2, fromMs: nextRunAtMs, toMs: third },
+  ]);
+  assert.deepEqual(rowsOf([nextRunAtMs, nextRunAtMs + 60_000, third]), []);
+});

@@ -25,7 +25,7 @@ export function decidePause({
 
 /** Goes on from now: what passed meanwhile is one cancelled row, and never runs. */
 export function decideResume(
-  { task, nowMs }: LockedTask,
+  { task, nowMs, madeMs = [] }: LockedTask,
   context: EditContext,
 ): TaskEdit<{ readonly kind: "completed" }> {
   if (task.status === "completed") return REFUSE_COMPLETED;
@@ -34,7 +34,7 @@ export function decideResume(
   const jobsEffect: JobsEffect = { kind: task.status === "paused" ? "resume" : "keep" };
   return {
     ...write(resumed, nowMs, jobsEffect),
-    makeJobs: coverPassedRuns(task, { ...context, nowMs }),
+    makeJobs: coverPassedRuns(task, { ...context, nowMs, madeMs }),
   };
 }
 
@@ -50,7 +50,7 @@ function continuation(task: Task, nowMs: number): Pick<Task, "status" | "nextRun
 
 /** `ifVersion` null deletes whatever version there is. */
 export function decideDelete(
-  { task, secrets = [], nowMs }: LockedTask,
+  { task, secrets = [], nowMs, madeMs = [] }: LockedTask,
   ifVersion: number | null,
   context: EditContext,
 ): TaskEdit<StateRefusal> {
@@ -59,7 +59,7 @@ export function decideDelete(
   const deleted: Task = { ...task, status: "deleted", nextRunAtMs: null };
   return {
     ...write(deleted, nowMs, { kind: "cancel", reason: REASON_DELETED }),
-    makeJobs: coverPassedRuns(task, { ...context, nowMs }),
+    makeJobs: coverPassedRuns(task, { ...context, nowMs, madeMs }),
     ...(secrets.length === 0
       ? {}
       : { secrets: { set: [], remove: secrets.map(({ name }) => name) } }),

@@ -16,24 +16,31 @@ const REASON_STOPPED = "schedule could not go on";
 export interface PassedRunsOptions {
   /** A random run number: the occurrence's own id may exist. */
   readonly run: number;
+  /** Occurrences from the task's next run on that have a row all the same: a resume keeps what was claimed ahead. */
+  readonly madeMs?: readonly number[];
   readonly nowMs: number;
   readonly retention: Retention;
 }
 
 /** The row that covers a task's occurrences up to now, now included, that have no row; none when there are none. */
 export function coverPassedRuns(task: Task, options: PassedRunsOptions): Job[] {
-  const fromMs = firstWithoutRow(task);
+  const made = new Set(options.madeMs ?? []);
+  const fromMs = firstWithoutRow(task, made);
   if (fromMs === null || fromMs > options.nowMs) return [];
-  const covers = countRuns(task, fromMs, options.nowMs);
+  const { count, ...all } = countRuns(task, fromMs, options.nowMs);
+  const among = [...made].filter((ms) => ms > fromMs && ms <= all.toMs).length;
+  const covers = { ...all, count: count - among };
   return [makeSkippedJob(task, fromMs, { ...options, reason: reasonOf(task), covers })];
 }
 
 /** A stopped schedule has no next run: what it owes begins after its last row, if it can be computed by now. */
-function firstWithoutRow(task: Task): number | null {
-  if (task.nextRunAtMs !== null || task.error === null || task.madeUntilMs === null)
-    return task.nextRunAtMs;
+function firstWithoutRow(task: Task, made: ReadonlySet<number>): number | null {
+  const { nextRunAtMs, madeUntilMs } = task;
+  if (nextRunAtMs === null && (task.error === null || madeUntilMs === null)) return null;
   try {
-    return nextOccurrence(task.schedule, task, task.madeUntilMs);
+    let atMs = nextRunAtMs ?? nextOccurrence(task.schedule, task, madeUntilMs ?? 0);
+    while (atMs !== null && made.has(atMs)) atMs = nextOccurrence(task.schedule, task, atMs);
+    return atMs;
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
     return null;
