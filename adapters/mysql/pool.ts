@@ -229,7 +229,7 @@ function wrap(raw: PoolConnection, forget: () => void): Connection {
 }
 
 /**
- * The server should be set up as docs/operations.md says; where it is not, each connection sets itself up and the first one
+ * The server should be set up as local/native/mysql.sh does; where it is not, each connection sets itself up and the first one
  * warns. Escapes in our literals need backslashes, and a value that does not fit must be an error, never cut.
  */
 function settingsChecker(logger: Logger | null): (session: Session) => Promise<void> {
