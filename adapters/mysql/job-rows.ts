@@ -11,14 +11,22 @@ import {
   readWorkerId,
 } from "./cells.ts";
 import type { Row } from "./pool.ts";
+import { listedJson } from "./statements/listed-json.ts";
 
-export const JOB_COLUMNS =
-  "id, task_id, tenant_id, task_version, `trigger`, status, priority, queue, scheduled_at, run_at, due_at, claim_no, attempt, lost, max_attempts, timeout_ms, worker_id, cancel_reason, attempts, payload, finished_at, reason, retry_of, covers";
+const COLUMNS =
+  "id, task_id, tenant_id, task_version, `trigger`, status, priority, queue, scheduled_at, run_at, due_at, claim_no, attempt, lost, max_attempts, timeout_ms, worker_id, cancel_reason, attempts, payload, finished_at, reason, retry_of, covers".split(
+    ", ",
+  );
+
+export const JOB_COLUMNS = COLUMNS.join(", ");
 
 /** The same, of statements that join `jobs`. */
-export const JOINED_JOB_COLUMNS = JOB_COLUMNS.split(", ")
-  .map((column) => `jobs.${column}`)
-  .join(", ");
+export const JOINED_JOB_COLUMNS = COLUMNS.map((column) => `jobs.${column}`).join(", ");
+
+/** The same for lists. */
+export const LISTED_JOB_COLUMNS = COLUMNS.map((column) =>
+  column === "payload" ? listedJson("jobs.payload") : `jobs.${column}`,
+).join(", ");
 
 export function readJob(row: Row): Job {
   return {

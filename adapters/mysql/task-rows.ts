@@ -15,6 +15,7 @@ import type { SecretMark } from "#core/domain/task-secrets.ts";
 import type { DueAhead } from "#core/ports/task-store.ts";
 import { readInstant, readInstantOrNull, readTaskId, readTenantId } from "./cells.ts";
 import type { Row } from "./pool.ts";
+import { listedJson } from "./statements/listed-json.ts";
 
 /** Of `tasks AS t` joined with the newest of `task_versions AS v`: see readTaskWithVersion. */
 const TASK_COLUMNS = [
@@ -44,7 +45,13 @@ const TASK_COLUMNS = [
 const SECRET_MARKS =
   "(SELECT JSON_ARRAYAGG(JSON_ARRAY(s.name, s.version, HEX(s.fingerprint))) FROM task_secrets AS s FORCE INDEX (PRIMARY) WHERE s.part = t.part AND s.task_id = t.id)";
 
-export const TASK_WITH_VERSION_COLUMNS = `${TASK_COLUMNS}, v.request, v.timeout_ms, v.retry, ${SECRET_MARKS}`;
+const withVersion = (request: string) =>
+  `${TASK_COLUMNS}, ${request}, v.timeout_ms, v.retry, ${SECRET_MARKS}`;
+
+export const TASK_WITH_VERSION_COLUMNS = withVersion("v.request");
+
+/** The same for lists. */
+export const LISTED_TASK_COLUMNS = withVersion(listedJson("v.request"));
 
 /** The primary key of a task's newest version. */
 export const NEWEST_VERSION =

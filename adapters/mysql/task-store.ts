@@ -52,9 +52,9 @@ export function taskStore(database: Database): TaskStore {
     purge: (limit, olderThanMs) => purgeTasks(database, limit, olderThanMs),
     prune: (limit) => pruneRows(database, limit),
     loadCallParts: (request) => loadCallParts(database, request),
-    async loadVersions(keys) {
+    async loadVersions(keys, bodies) {
       if (keys.length === 0) return [];
-      return (await database.select(selectVersionsSql(keys))).map(readVersion);
+      return (await database.select(selectVersionsSql(keys, bodies))).map(readVersion);
     },
   };
 }

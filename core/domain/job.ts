@@ -64,6 +64,8 @@ export interface Payload {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly bodyBase64?: string;
+  /** In lists only: the size of a large body, which is not there. */
+  readonly bodyBytes?: number;
 }
 
 export interface Job {

@@ -10,12 +10,10 @@ export function requestOfJob(job: Pick<Job, "payload">, request: HttpRequest): H
     ([name]) => !replaced.has(name.toLowerCase()),
   );
   const headers = { ...Object.fromEntries(kept), ...payload.headers };
-  if (payload.body === undefined && payload.bodyBase64 === undefined)
+  const { body = null, bodyBase64 = null, bodyBytes } = payload;
+  if (body === null && bodyBase64 === null && bodyBytes === undefined)
     return { ...request, headers };
-  return {
-    ...request,
-    headers,
-    body: payload.body ?? null,
-    bodyBase64: payload.bodyBase64 ?? null,
-  };
+  const { bodyBytes: _, ...rest } = request;
+  const size = bodyBytes === undefined ? {} : { bodyBytes };
+  return { ...rest, headers, body, bodyBase64, ...size };
 }

@@ -24,6 +24,8 @@ export interface HttpRequest {
   /** Text body, kept byte for byte; at most one of `body` and `bodyBase64` is set. */
   readonly body: string | null;
   readonly bodyBase64: string | null;
+  /** In lists only: the size of a large body, which is not there. */
+  readonly bodyBytes?: number;
   /** Set when nothing of the answer is to be kept. */
   readonly captureResponse?: false;
 }

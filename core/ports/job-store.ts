@@ -242,7 +242,8 @@ export interface JobStore {
 
   /**
    * A task's jobs, newest first: ids below `before`, at most `limit`. A running job whose `runAt` has not passed counts as
-   * pending in the filter; rows come as they are stored.
+   * pending in the filter; rows come as they are stored, but for large payloads: their bodies may be left out, with their size in
+   * `bodyBytes`.
    */
   listByTask(
     tenantId: TenantId,
@@ -252,7 +253,10 @@ export interface JobStore {
     limit: number,
   ): Promise<Job[]>;
 
-  /** Dead jobs of the tenant, the last that died first, below `before`, at most `limit`. Without test calls: nobody counts on those. */
+  /**
+   * Dead jobs of the tenant, the last that died first, below `before`, at most `limit`; payloads as in listByTask. Without test
+   * calls: nobody counts on those.
+   */
   listDeadLetters(
     tenantId: TenantId,
     filter: DeadLetterFilter,

@@ -169,7 +169,7 @@ export interface TaskStore {
   /** Whether the tenant has, or had (deleted), a task of this id: its jobs stay readable. */
   exists(tenantId: TenantId, taskId: TaskId): Promise<boolean>;
 
-  /** Live tasks newest first: ids below `before`, at most `limit`. */
+  /** Live tasks newest first: ids below `before`, at most `limit`. Large bodies may be left out, with their size in `bodyBytes`. */
   list(
     tenantId: TenantId,
     filter: TaskFilter,
@@ -225,9 +225,13 @@ export interface TaskStore {
   /** Active tasks whose next run is later than now + `afterMs`, up to now + `untilMs`. One statement, without locks. */
   lookAhead(afterMs: number, untilMs: number, depth: number): Promise<DueAhead>;
 
-  /** Versions by key, in one statement; a version that does not exist is left out. */
+  /**
+   * Versions by key, in one statement; a version that does not exist is left out. `sizes`: for lists, where large bodies may be left
+   * out, with their size in `bodyBytes`.
+   */
   loadVersions(
     keys: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
+    bodies?: "whole" | "sizes",
   ): Promise<TaskVersion[]>;
 
   /** What the calls of a claim need, in one statement: none when nothing is asked for. A version that does not exist is left out. */

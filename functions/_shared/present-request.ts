@@ -30,10 +30,9 @@ export function presentRequest(request: AnyRequest, marks?: readonly SecretMark[
 export function presentRequestInList(request: AnyRequest, marks?: readonly SecretMark[]): unknown {
   const { method, url, headers, body, bodyBase64 } = request;
   const shown = { method, url, headers, ...presentSecrets(request, marks) };
-  if ("bodyBytes" in request) return { ...shown, bodyBytes: request.bodyBytes };
-  const bodyBytes =
+  const here = () =>
     bodyBase64 === null ? Buffer.byteLength(body ?? "") : Buffer.from(bodyBase64, "base64").length;
-  return { ...shown, bodyBytes };
+  return { ...shown, bodyBytes: request.bodyBytes ?? here() };
 }
 
 /** What a request says of its secrets, absent where it has none; history keeps their names neither. */

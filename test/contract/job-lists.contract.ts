@@ -1,15 +1,18 @@
 /** A task's jobs as readers see them: order, pages, filters. Rows come back as they are stored. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Job, JobStatus } from "#core/domain/job.ts";
+import type { Job, JobStatus, Payload } from "#core/domain/job.ts";
 import { JOB_STATUSES } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
-import type { Task } from "#core/domain/task.ts";
+import { requestOfJob } from "#core/domain/request-of-job.ts";
+import type { HttpRequest, Task } from "#core/domain/task.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
 import { addJobs, addTask, dbNow, HOUR_MS, idsOf, makeTenant, plannedJob } from "./builders.ts";
 import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 
+const NO_FILTER = { status: null, priority: null, tag: null };
+const NO_LETTERS_FILTER = { taskId: null, fromMs: null, toMs: null };
 const ALL: TaskJobsFilter = { statuses: null, fromMs: null, toMs: null };
 
 export function jobListsContract(open: OpenStore): void {
@@ -33,6 +36,53 @@ export function jobListsContract(open: OpenStore): void {
       assert.deepEqual(await list(expected[7]?.id ?? null, 3), []);
       assert.deepEqual(await list(plannedJob(task, nowMs, 500).id, 50), expected.slice(2));
       assert.deepEqual(await list(null, 50, makeTenant()), []);
+    }),
+  );
+
+  test(
+    "lists tell the size of a large body, of a version and of a payload, whether they bring it or not",
+    onStore(open, async (store) => {
+      const large = "é😀\u0001".repeat(20_000);
+      const size = Buffer.byteLength(large);
+      const binary = Buffer.from(large).toString("base64");
+      const request = {
+        method: "POST",
+        url: "https://example.com/hook",
+        headers: { a: "b" },
+        body: null,
+        bodyBase64: binary,
+      };
+      const { task } = await addTask(store, { version: { request } });
+      const nowMs = await dbNow(store);
+      const dead = (run: number, payload: Payload | null): Job => ({
+        ...makeManualJob(task, "manual", nowMs, run, payload),
+        ...{ status: "dead", finishedAtMs: nowMs, reason: "attempts used up" },
+      });
+      const jobs = [
+        dead(1, { body: large }),
+        dead(2, { headers: { a: "c" }, bodyBase64: binary }),
+        dead(3, { body: "small" }),
+        dead(4, null),
+      ];
+      for (const job of jobs) await store.putJob(job);
+      const key = { taskId: task.id, requestVersion: 1 };
+      const { tenantId, id } = task;
+      const { tasks, jobs: rows } = store.shard;
+      const [version] = await tasks.loadVersions([key], "sizes");
+      const [listedTask] = await tasks.list(tenantId, NO_FILTER, null, 10);
+      assert(version !== undefined && listedTask !== undefined);
+      assert.deepEqual(sizeOf(listedTask.version.request), size);
+      const everyJob = await rows.listByTask(tenantId, id, ALL, null, 10);
+      const letters = await rows.listDeadLetters(tenantId, NO_LETTERS_FILTER, null, 10);
+      for (const listed of [everyJob, letters.map(({ job }) => job)]) {
+        const sizes: ReadonlyMap<string, number> = new Map(
+          listed.map((job) => [job.id, sizeOf(requestOfJob(job, version.request))]),
+        );
+        assert.deepEqual(
+          jobs.map((job) => sizes.get(job.id)),
+          [size, size, 5, size],
+        );
+      }
     }),
   );
 
@@ -121,4 +171,8 @@ async function listed(store: ContractStore, task: Task, filter: Partial<TaskJobs
     100,
   );
   return idsOf(rows);
+}
+
+function sizeOf({ body, bodyBase64, bodyBytes }: HttpRequest): number {
+  return bodyBytes ?? Buffer.from(bodyBase64 ?? body ?? "", bodyBase64 ? "base64" : "utf8").length;
 }

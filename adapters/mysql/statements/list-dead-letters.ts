@@ -1,6 +1,6 @@
 import type { TenantId } from "#core/domain/ids.ts";
 import type { DeadLetterFilter, DeadLetterPlace } from "#core/ports/job-store.ts";
-import { JOINED_JOB_COLUMNS } from "../job-rows.ts";
+import { LISTED_JOB_COLUMNS } from "../job-rows.ts";
 import { instant, integer, jobId, taskId, text } from "../literals.ts";
 
 /**
@@ -28,5 +28,5 @@ export function listDeadLettersSql(
     );
   }
   const index = filter.taskId === null ? "by_time" : "by_task";
-  return `SELECT d.died_at, ${JOINED_JOB_COLUMNS} FROM dead_letters AS d FORCE INDEX (${index}) STRAIGHT_JOIN jobs FORCE INDEX (PRIMARY) ON jobs.part = d.part AND jobs.id = d.job_id WHERE ${conditions.join(" AND ")} AND jobs.tenant_id = ${text(tenantId)} AND jobs.status = 'dead' AND jobs.\`trigger\` <> 'test' ORDER BY d.died_at DESC, d.job_id DESC LIMIT ${integer(limit)}`;
+  return `SELECT d.died_at, ${LISTED_JOB_COLUMNS} FROM dead_letters AS d FORCE INDEX (${index}) STRAIGHT_JOIN jobs FORCE INDEX (PRIMARY) ON jobs.part = d.part AND jobs.id = d.job_id WHERE ${conditions.join(" AND ")} AND jobs.tenant_id = ${text(tenantId)} AND jobs.status = 'dead' AND jobs.\`trigger\` <> 'test' ORDER BY d.died_at DESC, d.job_id DESC LIMIT ${integer(limit)}`;
 }

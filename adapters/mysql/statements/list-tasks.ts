@@ -2,7 +2,7 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { priorityRank } from "#core/domain/queue.ts";
 import type { TaskFilter } from "#core/ports/task-store.ts";
 import { integer, taskId, text } from "../literals.ts";
-import { NEWEST_VERSION, TASK_WITH_VERSION_COLUMNS } from "../task-rows.ts";
+import { LISTED_TASK_COLUMNS, NEWEST_VERSION } from "../task-rows.ts";
 
 /**
  * A tenant's live tasks, newest first: ids begin with the creation time.
@@ -25,5 +25,5 @@ export function listTasksSql(
   if (before !== null) conditions.push(`${place} < ${taskId(before)}`);
   if (priority !== null) conditions.push(`t.priority = ${priorityRank(priority)}`);
   if (tag !== null) conditions.push(`${text(tag)} MEMBER OF (t.tags)`);
-  return `SELECT ${TASK_WITH_VERSION_COLUMNS} FROM tasks AS t FORCE INDEX (${index}) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON ${NEWEST_VERSION} WHERE ${conditions.join(" AND ")} ORDER BY ${place} DESC LIMIT ${integer(limit)}`;
+  return `SELECT ${LISTED_TASK_COLUMNS} FROM tasks AS t FORCE INDEX (${index}) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON ${NEWEST_VERSION} WHERE ${conditions.join(" AND ")} ORDER BY ${place} DESC LIMIT ${integer(limit)}`;
 }

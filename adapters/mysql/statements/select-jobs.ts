@@ -1,7 +1,7 @@
 import { type JobId, partitionOfJob, type TaskId, type TenantId } from "#core/domain/ids.ts";
 import type { JobStatus } from "#core/domain/job.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
-import { JOB_COLUMNS } from "../job-rows.ts";
+import { JOB_COLUMNS, LISTED_JOB_COLUMNS } from "../job-rows.ts";
 import { integer, jobId, jobIdsFrom, taskId, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
@@ -45,7 +45,7 @@ export function listJobsSql(
   if (filter.fromMs !== null) conditions.push(`id >= ${jobIdsFrom(filter.fromMs)}`);
   if (filter.toMs !== null) conditions.push(`id < ${jobIdsFrom(filter.toMs)}`);
   if (filter.statuses !== null) conditions.push(shownAs(filter.statuses));
-  return `SELECT ${JOB_COLUMNS} FROM jobs FORCE INDEX (by_task) WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ${integer(limit)}`;
+  return `SELECT ${LISTED_JOB_COLUMNS} FROM jobs FORCE INDEX (by_task) WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ${integer(limit)}`;
 }
 
 /** A running job whose `run_at` has not passed waits in an executor's timer: readers see it as pending. */

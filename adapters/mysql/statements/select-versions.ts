@@ -1,5 +1,6 @@
 import type { TaskId } from "#core/domain/ids.ts";
 import { integer, taskKey } from "../literals.ts";
+import { listedJson } from "./listed-json.ts";
 
 /**
  * Versions by key.
@@ -9,10 +10,12 @@ import { integer, taskKey } from "../literals.ts";
  */
 export function selectVersionsSql(
   keys: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
+  bodies: "whole" | "sizes" = "whole",
 ): string {
   const rows = keys.map(({ taskId, requestVersion }) => {
     const { part, id } = taskKey(taskId);
     return `ROW(${part},${id},${integer(requestVersion)})`;
   });
-  return `SELECT v.task_id, v.request_version, v.request, v.timeout_ms, v.retry FROM (VALUES ${rows.join(",")}) AS r (part, task_id, request_version) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON v.part = r.part AND v.task_id = r.task_id AND v.request_version = r.request_version`;
+  const request = bodies === "whole" ? "v.request" : listedJson("v.request");
+  return `SELECT v.task_id, v.request_version, ${request}, v.timeout_ms, v.retry FROM (VALUES ${rows.join(",")}) AS r (part, task_id, request_version) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON v.part = r.part AND v.task_id = r.task_id AND v.request_version = r.request_version`;
 }

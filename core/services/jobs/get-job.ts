@@ -45,8 +45,12 @@ export async function getJob(
     : { kind: "found", job: entry.job, request: entry.request };
 }
 
-/** Adds to each job the request of its version, all versions read at once. */
-export async function withRequests(shard: Shard, jobs: readonly Job[]): Promise<JobWithRequest[]> {
+/** Adds to each job the request of its version, all versions read at once; `sizes`: for lists, see TaskStore.loadVersions. */
+export async function withRequests(
+  shard: Shard,
+  jobs: readonly Job[],
+  bodies: "whole" | "sizes" = "whole",
+): Promise<JobWithRequest[]> {
   const keys = new Map(jobs.map((job) => [keyOf(job.taskId, job.taskVersion), job] as const));
   const versions =
     keys.size === 0
@@ -56,6 +60,7 @@ export async function withRequests(shard: Shard, jobs: readonly Job[]): Promise<
             taskId,
             requestVersion: taskVersion,
           })),
+          bodies,
         );
   const byKey = new Map(
     versions.map((version) => [keyOf(version.taskId, version.requestVersion), version]),

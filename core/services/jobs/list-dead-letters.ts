@@ -21,6 +21,7 @@ export async function listDeadLetters(
   const requests = await withRequests(
     shard,
     page.map(({ job }) => job),
+    "sizes",
   );
   const items = page.flatMap(({ diedAtMs }, at) => {
     const withRequest = requests[at];

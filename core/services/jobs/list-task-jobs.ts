@@ -109,6 +109,7 @@ async function presentAll(shard: Shard, page: readonly Listed[]): Promise<JobWit
   const hot = await withRequests(
     shard,
     page.flatMap(({ from }) => ("hot" in from ? [from.hot] : [])),
+    "sizes",
   );
   const byId = new Map(hot.map((each) => [each.job.id, each]));
   return page.flatMap(({ id, from }) =>
