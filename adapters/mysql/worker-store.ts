@@ -12,6 +12,7 @@ import {
   insertWorkerSql,
   listExpiredWorkersSql,
   listFencedWorkersSql,
+  probeWritesSql,
   renewWorkerSql,
   selectFencedWorkersSql,
   selectHoldersSql,
@@ -35,6 +36,8 @@ export function workerStore(database: Database): WorkerStore {
       return (await database.write(fenceWorkerSql(workerId))) === 1;
     },
     async listExpired(limit) {
+      // Of a database that can be read only no lease can be renewed: that says nothing about the workers.
+      await database.write(probeWritesSql());
       return (await database.select(listExpiredWorkersSql(limit))).map((row) =>
         readWorkerId(row[0]),
       );

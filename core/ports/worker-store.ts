@@ -13,7 +13,10 @@ export interface WorkerStore {
   renew(workerId: WorkerId, leaseMs: number): Promise<Renewal>;
   /** Marks an expired worker as fenced. True when this call did it: a live lease and a fenced row are left alone. */
   fence(workerId: WorkerId): Promise<boolean>;
-  /** Workers whose lease has expired and that are not fenced, oldest first, at most `limit`. */
+  /**
+   * Workers whose lease has expired and that are not fenced, oldest first, at most `limit`. Throws where nothing can be written: no
+   * lease could have been renewed.
+   */
   listExpired(limit: number): Promise<WorkerId[]>;
   /** Fenced workers whose row is still kept, the last fenced first, at most `limit`. */
   listFenced(limit: number): Promise<WorkerId[]>;

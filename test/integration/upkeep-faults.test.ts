@@ -207,3 +207,28 @@ function keyOf<Made>(key: string, answerOf: (made: Made) => string): Idempotency
 function part({ task }: TaskWithVersion): number {
   return partitionOfTenant(task.tenantId);
 }
+
+test("leases are not looked at where they could not have been renewed", async () => {
+  const databases = await makeTestDatabases();
+  const user = `reader_${databases.databasePrefix.replaceAll("_", "")}`;
+  const url = new URL(databases.mysqlUrl);
+  url.username = user;
+  await databases.run(`CREATE USER ${user}@'%'`);
+  await databases.run(`GRANT SELECT ON *.* TO ${user}@'%'`);
+  const { databasePrefix } = databases;
+  const reading = openShards({ mysqlUrl: url.href, databasePrefix });
+  const writing = openShards(databases);
+  try {
+    const [[reader], [writer]] = [reading.all(), writing.all()];
+    assert.ok(reader && writer);
+    const workerId = makeWorker();
+    await writer.workers.register(workerId, 0);
+    assert.deepEqual(await reader.workers.listFenced(10), [], "it can be read");
+    await assert.rejects(reader.workers.listExpired(10));
+    assert.deepEqual(await writer.workers.listExpired(10), [workerId]);
+  } finally {
+    await Promise.all([reading.close(), writing.close()]);
+    await databases.run(`DROP USER ${user}@'%'`);
+    await databases.drop();
+  }
+});

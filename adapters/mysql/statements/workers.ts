@@ -30,6 +30,11 @@ export function fenceWorkerSql(id: WorkerId): string {
   return `UPDATE workers SET fenced_at = UTC_TIMESTAMP(3) WHERE id = ${workerId(id)} AND fenced_at IS NULL AND lease_until < UTC_TIMESTAMP(3)`;
 }
 
+/** Changes nothing, and fails where nothing can be changed. Result: 0. */
+export function probeWritesSql(): string {
+  return `UPDATE workers SET lease_until = lease_until WHERE id = x'${"0".repeat(32)}'`;
+}
+
 /** Result: ids, the longest expired first. */
 export function listExpiredWorkersSql(limit: number): string {
   return `SELECT id FROM workers WHERE fenced_at IS NULL AND lease_until < UTC_TIMESTAMP(3) ORDER BY lease_until, id LIMIT ${integer(limit)}`;
