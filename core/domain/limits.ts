@@ -140,6 +140,8 @@ export const POLL_PERIOD_MS = 200;
 export const POLL_PERIOD_MS_MAX = 2_000;
 export const FLOOR_SLACK_MS = 5_000;
 export const RESULTS_GROUP_MAX = 1_000;
+/** Of one group, as its statement is written: servers refuse statements of 4 MB where nobody has told them otherwise. */
+export const RESULTS_GROUP_BYTES_MAX = 2 * KIB * KIB;
 export const RESULTS_WAITING_MAX = 20_000;
 export const ATTEMPT_RECORDS_MAX = 30;
 export const SUCCESS_BODY_BYTES_KEPT = 128;

@@ -6,7 +6,7 @@
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
-import { RESULTS_GROUP_MAX } from "#core/domain/limits.ts";
+import { RESULTS_GROUP_BYTES_MAX, RESULTS_GROUP_MAX } from "#core/domain/limits.ts";
 import type { HeldKey, JobResult, JobStore } from "#core/ports/job-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
@@ -51,7 +51,7 @@ export class Outbox {
   /** Writes up to one group of each kind. Throws what the store throws, with everything kept. Returns how many were written. */
   async flushOnce(): Promise<number> {
     const givenBack = this.#givenBack.splice(0, RESULTS_GROUP_MAX);
-    const results = this.#results.splice(0, RESULTS_GROUP_MAX);
+    const results = this.#results.splice(0, sizeOfGroup(this.#results));
     this.#underWay = givenBack.length + results.length;
     let givenBackLeft = givenBack;
     let resultsLeft = results;
@@ -98,4 +98,18 @@ export class Outbox {
       }
     }
   }
+}
+
+/** Bytes of a result without what the endpoint answered, and of one of its characters at most: `\\u0000` in SQL. */
+const RESULT_BYTES = 500;
+const CHARACTER_BYTES = 7;
+
+/** How many of the first results make one group: at least one, if there are any. */
+function sizeOfGroup(results: readonly JobResult[]): number {
+  let bytes = 0;
+  for (const [count, { record }] of results.entries()) {
+    bytes += RESULT_BYTES + CHARACTER_BYTES * (record.responseBody?.length ?? 0);
+    if (count === RESULTS_GROUP_MAX || (count > 0 && bytes > RESULTS_GROUP_BYTES_MAX)) return count;
+  }
+  return results.length;
 }
