@@ -1,5 +1,6 @@
 /** What pause, resume and delete write, given the task under its lock. Pure: the store calls them again after a deadlock. */
 import { REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
+import { REASON_LENGTH_MAX } from "#core/domain/limits.ts";
 import { nextOccurrence, ScheduleError } from "#core/domain/schedule.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
@@ -44,7 +45,11 @@ function continuation(task: Task, nowMs: number): Pick<Task, "status" | "nextRun
     return { status: nextRunAtMs === null ? "completed" : "active", nextRunAtMs, error: null };
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;
-    return { status: "active", nextRunAtMs: null, error: error.message };
+    return {
+      status: "active",
+      nextRunAtMs: null,
+      error: error.message.slice(0, REASON_LENGTH_MAX),
+    };
   }
 }
 
