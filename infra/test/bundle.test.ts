@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, describe, it } from "node:test";
+import { bundledPackages, bundleEntry } from "../constructs/bundle.ts";
+
+// What a Lambda function is deployed as, run by a plain Node process in a folder where no package can be found.
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const FUNCTIONS = readdirSync(join(ROOT, "functions")).filter((name) => !name.startsWith("_"));
+const WORKERS = readdirSync(join(ROOT, "workers")).filter((name) =>
+  statSync(join(ROOT, "workers", name)).isDirectory(),
+);
+/** Lambda's own limit is 250 MB; what is beyond this here has got something inside that does not belong there. */
+const BYTES_MAX = 6 * 1024 * 1024;
+const FIRST_ANSWER_MS = 300;
+const TRIES = 5;
+/** The secret and the key as in AWS, so that its SDK is loaded too; nothing answers behind any of them. */
+const ENV = {
+  PATH: process.env.PATH,
+  MYSQL_URL: "mysql://127.0.0.1:1",
+  MYSQL_SECRET_ARN: "arn:aws:secretsmanager:eu-west-1:111122223333:secret:none",
+  SECRETS_KMS_KEY: "arn:aws:kms:eu-west-1:111122223333:key/none",
+  CASSANDRA_CONTACT_POINTS: "127.0.0.1:1",
+  CASSANDRA_AUTH: "sigv4",
+  CASSANDRA_DATACENTER: "eu-west-1",
+  AWS_REGION: "eu-west-1",
+  AWS_ACCESS_KEY_ID: "none",
+  AWS_SECRET_ACCESS_KEY: "none",
+  AWS_ENDPOINT_URL: "http://127.0.0.1:1",
+};
+/** Its answer is its own affair: it is the first one, of a process that began with nothing. */
+const CALL = `
+  const { handler } = await import("./index.mjs");
+  const event = { httpMethod: "GET", resource: "/v1/none", headers: {}, requestContext: { requestId: "r" } };
+  await handler(event, { getRemainingTimeInMillis: () => 100 }).catch(() => {});
+  process.stdout.write("\\nanswered after " + performance.now() + "\\n");
+  process.exit();`;
+
+const elsewhere = mkdtempSync(join(tmpdir(), "bundle-"));
+after(() => rmSync(elsewhere, { recursive: true, force: true }));
+
+describe("the bundle of each function", () => {
+  for (const name of FUNCTIONS)
+    it(`${name}: stands alone, is small, answers soon`, (t) => {
+      const bundle = bundleEntry(`functions/${name}/handler.ts`);
+      const directory = join(elsewhere, name);
+      cpSync(bundle, directory, { recursive: true });
+      const firstMs = Math.min(...Array.from({ length: TRIES }, () => answerIn(directory)));
+      const bytes = sizeOf(directory);
+      t.diagnostic(
+        `${name}: ${Math.round(bytes / 1024)} KB, first answer ${Math.round(firstMs)} ms`,
+      );
+      assert.ok(bytes < BYTES_MAX, `${bytes} bytes`);
+      assert.ok(firstMs < FIRST_ANSWER_MS, `${firstMs} ms to the first answer`);
+    });
+});
+
+describe("what is in a bundle", () => {
+  const entries = [
+    ...FUNCTIONS.map((name) => `functions/${name}/handler.ts`),
+    ...WORKERS.filter((name) => !name.startsWith("_")).map((name) => `workers/${name}/main.ts`),
+  ];
+  for (const entry of entries)
+    it(`${entry}: no package of development, none that is not installed`, () => {
+      const packages = bundledPackages(entry);
+      assert.ok(packages.includes("node_modules/mysql2"), "the list is not empty");
+      const lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+      const unwanted = packages.filter((path) => lock.packages[path]?.dev !== undefined);
+      assert.deepEqual(unwanted, []);
+      const unknown = packages.filter((path) => lock.packages[path] === undefined);
+      assert.deepEqual(unknown, []);
+    });
+  it("a package of development would be seen", () => {
+    const lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+    assert.equal(lock.packages["node_modules/fast-check"].dev, true);
+  });
+});
+
+describe("bundleEntry", () => {
+  it("gives the same directory again, with names kept and readable", () => {
+    const first = bundleEntry("functions/reconciler/handler.ts");
+    assert.equal(bundleEntry("functions/reconciler/handler.ts"), first);
+    assert.match(readFileSync(join(first, "index.mjs"), "utf8"), /\nasync function runPasses\(/);
+  });
+  it("has a source map where one is asked for", () => {
+    const directory = bundleEntry("functions/reconciler/handler.ts", { sourceMap: true });
+    const { sources } = JSON.parse(readFileSync(join(directory, "index.mjs.map"), "utf8"));
+    assert.ok(sources.some((path: string) => path.endsWith("functions/reconciler/handler.ts")));
+  });
+  it("says what does not build", () => {
+    assert.throws(() => bundleEntry("functions/none/handler.ts"), /Could not resolve/);
+  });
+});
+
+/** Milliseconds from the start of the process. */
+function answerIn(directory: string): number {
+  const said = execFileSync(process.execPath, ["--input-type=module", "--eval", CALL], {
+    cwd: directory,
+    env: ENV,
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  return Number(/answered after ([\d.]+)/.exec(said)?.[1]);
+}
+
+function sizeOf(directory: string): number {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+}
