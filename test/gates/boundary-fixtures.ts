@@ -145,6 +145,7 @@ export const boundaries: readonly Boundary[] = [
     ],
     allowed: [
       "#functions/_shared/routes.ts",
+      "#core/ports/metrics.ts",
       "#functions/tasks-api/env.ts",
       "#workers/executor/env.ts",
       "../config.ts",

@@ -23,6 +23,7 @@ import type { DatabaseClock } from "./database-clock.ts";
 import type { HeldJob, HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
+import { resultClass } from "./result-class.ts";
 import type { CallSender } from "./send-call.ts";
 
 interface FiringDeps {
@@ -149,6 +150,7 @@ export class Firing {
   #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number, lagMs: number): JobResult {
     const { job, version } = held;
     const { metrics, random, database } = this.#deps;
+    metrics.count(resultClass(outcome), 1);
     const verdict = judge(outcome, version.retry);
     const success = verdict.kind === "success";
     const base = {
@@ -156,10 +158,8 @@ export class Firing {
       record: recordOf(held, outcome, success, startedAtMs, lagMs),
     };
     if (outcome.kind === "failed" && outcome.error === "interrupted") {
-      metrics.count("interrupted", 1);
       return { ...base, kind: "interrupt" };
     }
-    metrics.count(success ? "succeeded" : "failed", 1);
     switch (verdict.kind) {
       case "success":
         return { ...base, kind: "succeed" };
@@ -169,14 +169,16 @@ export class Firing {
         const retryAfterMs = verdict.kind === "failure" ? verdict.retryAfterMs : null;
         const delayMs = retryDelayMs(version.retry, failures, random.unit(), retryAfterMs);
         const finalReason = verdict.kind === "final" ? verdict.reason : null;
+        // The row's own `lost` can only have grown since the claim, which leaves more attempts, never fewer.
+        const maybeDead = finalReason !== null || job.attempt - job.lost >= job.maxAttempts;
+        if (maybeDead) metrics.count("dead", 1);
         return {
           ...base,
           kind: "fail",
           retryAtMs: Math.ceil(database.nowMs()) + delayMs,
           retryQueue: oneLaneDown(job.queue, job.tenantId),
           finalReason,
-          // The row's own `lost` can only have grown since the claim, which leaves more attempts, never fewer.
-          maybeDead: finalReason !== null || job.attempt - job.lost >= job.maxAttempts,
+          maybeDead,
         };
       }
       default:
