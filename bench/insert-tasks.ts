@@ -5,7 +5,7 @@ import type { BenchDatabases } from "./stack.ts";
 
 /** What every call of the benches carries, those of raw undici too. */
 export const PAYLOAD = JSON.stringify({ report: "daily", rows: 1_000, pad: "x".repeat(160) });
-const RETRY = {
+const RETRY: Retry = {
   maxAttempts: 3,
   initialDelaySeconds: 10,
   factor: 2,
@@ -14,38 +14,50 @@ const RETRY = {
 };
 const GROUP = 2_000;
 
+type Run = Pick<BenchDatabases, "run">;
+
+export interface Retry {
+  readonly maxAttempts: number;
+  readonly initialDelaySeconds: number;
+  readonly factor: number;
+  readonly maxDelaySeconds: number;
+  readonly jitter: number;
+}
+
 /** Takes away whatever an earlier leg has left. */
-export async function emptyTables({ run }: BenchDatabases): Promise<void> {
+export async function emptyTables({ run }: Run): Promise<void> {
   for (const table of ["jobs", "tasks", "task_versions", "dead_letters", "workers", "revocations"])
     await run(`TRUNCATE TABLE ${table}`);
 }
 
 export async function insertTasks(
-  { run }: BenchDatabases,
+  { run }: Run,
   tasks: readonly LoadTask[],
+  retry: Retry = RETRY,
 ): Promise<void> {
   // In the order of the primary key: pages are filled once.
   const sorted = tasks.toSorted((a, b) => partitionOfTask(a.id) - partitionOfTask(b.id));
   for (let from = 0; from < sorted.length; from += GROUP) {
     const group = sorted.slice(from, from + GROUP);
     await run(
-      `INSERT INTO task_versions (part, task_id, request_version, request, timeout_ms, retry) VALUES ${group.map(versionRow).join(",")}`,
+      `INSERT INTO task_versions (part, task_id, request_version, request, timeout_ms, retry) VALUES ${group.map((task) => versionRow(task, retry)).join(",")}`,
     );
     await run(
-      `INSERT INTO tasks (part, id, tenant_id, name, tags, status, schedule, priority, catch_up, next_run_at, version, request_version, timeout_ms, max_attempts, created_at, updated_at) VALUES ${group.map(taskRow).join(",")}`,
+      `INSERT INTO tasks (part, id, tenant_id, name, tags, status, schedule, priority, catch_up, next_run_at, version, request_version, timeout_ms, max_attempts, created_at, updated_at) VALUES ${group.map((task) => taskRow(task, retry)).join(",")}`,
     );
   }
   await run("ANALYZE TABLE tasks, task_versions, jobs");
 }
 
-function versionRow({ id, url, timeoutMs }: LoadTask): string {
+function versionRow({ id, url, timeoutMs }: LoadTask, retry: Retry): string {
   const headers = { "content-type": "application/json" };
   const request = { method: "POST", url, headers, body: PAYLOAD, bodyBase64: null };
-  return `(${partitionOfTask(id)},${hex(id)},1,${quoted(request)},${timeoutMs},${quoted(RETRY)})`;
+  return `(${partitionOfTask(id)},${hex(id)},1,${quoted(request)},${timeoutMs},${quoted(retry)})`;
 }
 
-function taskRow({ id, tenantId, schedule, priority, nextRunAtMs, timeoutMs }: LoadTask): string {
-  return `(${partitionOfTask(id)},${hex(id)},'${tenantId}','${id}','[]','active',${quoted(schedule)},${priority},'all',${instantSql(nextRunAtMs)},1,1,${timeoutMs},${RETRY.maxAttempts},UTC_TIMESTAMP(3),UTC_TIMESTAMP(3))`;
+function taskRow(task: LoadTask, retry: Retry): string {
+  const { id, tenantId, schedule, priority, nextRunAtMs, timeoutMs } = task;
+  return `(${partitionOfTask(id)},${hex(id)},'${tenantId}','${id}','[]','active',${quoted(schedule)},${priority},'all',${instantSql(nextRunAtMs)},1,1,${timeoutMs},${retry.maxAttempts},UTC_TIMESTAMP(3),UTC_TIMESTAMP(3))`;
 }
 
 /** An instant as the databases' own columns have it. */

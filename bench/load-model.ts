@@ -35,8 +35,11 @@ export interface LoadModelOptions {
   readonly peakAtMs: number;
   /** 1 is the model; 0.01 is a hundredth of its tenants, tasks and executions a second. */
   readonly scale: number;
-  /** `mixed` is the model's; `instant` answers every call at once, to compare with raw calls. */
-  readonly endpoints: "mixed" | "instant";
+  /** `mixed` is the model's; `reachable` is without those that are down; `instant` answers every call at once, to compare with raw calls. */
+  readonly endpoints: "mixed" | "reachable" | "instant";
+  /** Other numbers of tasks by period than the model's. */
+  readonly steady?: readonly (readonly [count: number, seconds: number])[];
+  readonly peakTasks?: number;
 }
 
 const TENANTS = 1_000;
@@ -91,10 +94,11 @@ export function buildLoadModel(options: LoadModelOptions): LoadTask[] {
       timeoutMs: TIMEOUT_MS,
     });
   };
-  for (const [count, seconds] of STEADY)
+  for (const [count, seconds] of options.steady ?? STEADY)
     for (let i = scaled(count); i > 0; i--)
       add(seconds, fromMs + Math.floor(unit() * seconds) * 1_000, STEADY_GROUP);
-  for (let i = scaled(PEAK_TASKS); i > 0; i--) add(DAY_SECONDS, peakAtMs, PEAK_GROUP);
+  for (let i = options.peakTasks ?? scaled(PEAK_TASKS); i > 0; i--)
+    add(DAY_SECONDS, peakAtMs, PEAK_GROUP);
   return tasks;
 }
 
@@ -131,6 +135,6 @@ function pickEndpoint(unit: () => number, options: LoadModelOptions, tail: strin
   if (endpoints === "instant") return `${targetUrl}/ok/0/${tail}`;
   if (kind < 0.8) return `${targetUrl}/delay/${Math.floor(amount * 21)}/${tail}`;
   if (kind < 0.92) return `${targetUrl}/delay/${50 + Math.floor(amount * 451)}/${tail}`;
-  if (kind < 0.97) return `${targetUrl}/flaky/30/${tail}`;
+  if (kind < 0.97 || endpoints === "reachable") return `${targetUrl}/flaky/30/${tail}`;
   return `${DOWN_URL}/${tail}`;
 }

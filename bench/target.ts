@@ -8,6 +8,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { shareOf } from "#test/support/sink.ts";
 
 /** One entry a call in each, oldest first. */
 export interface TargetCalls {
@@ -76,18 +77,11 @@ function answer(
   response: ServerResponse,
 ): void {
   const end = (status: number) => response.writeHead(status).end("ok");
-  const failed = () => share(`${headers["idempotency-key"]}${headers["x-attempt"]}`) < value;
+  const failed = () => shareOf(`${headers["idempotency-key"]}${headers["x-attempt"]}`) < value;
   if (kind === "delay" && value > 0) setTimeout(end, value, 200);
   else if (kind === "status") end(value);
   else if (kind === "flaky") end(failed() ? 500 : 200);
   else if (kind !== "hang") end(200);
-}
-
-/** 0 to 99, evenly: FNV-1a. */
-function share(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return (hash >>> 0) % 100;
 }
 
 if (import.meta.main) {

@@ -105,6 +105,22 @@ describe("TCP proxy", { timeout: 30_000 }, () => {
       socket.destroy();
     }));
 
+  it("keeps answers back while what is said arrives, and lets them go on", () =>
+    withProxy({}, async (proxy) => {
+      const heard = new Promise<void>((resolve) =>
+        echo.once("connection", (socket: Socket) => socket.once("data", () => resolve())),
+      );
+      const socket = await dial(proxy);
+      proxy.pause("answers");
+      const back = once(socket, "data");
+      socket.write("x");
+      await heard;
+      assert.equal(socket.bytesRead, 0);
+      proxy.resume();
+      assert.equal(String((await back)[0]), "x");
+      socket.destroy();
+    }));
+
   it("resets what is open, refuses what comes, and takes it again on its port", () =>
     withProxy({}, async (proxy) => {
       const socket = await dial(proxy);
@@ -186,6 +202,21 @@ describe("TCP proxy in front of MySQL", { timeout: 30_000 }, () => {
     assert.equal(fault.struck, 0);
     await assert.rejects(run(proxy.port, [`INSERT INTO ${table}.t VALUES (7)`]));
     assert.equal(await countOf(7), 1);
+  });
+
+  it("makes a connection that is open read-only, in the middle of its work, and not those to come", async () => {
+    const uri = new URL(url);
+    uri.port = String(proxy.port);
+    const old = await createConnection({ uri: uri.href });
+    old.on("error", () => {});
+    await old.query(`INSERT INTO ${table}.t VALUES (8)`);
+    proxy.makeOpenOnesReadOnly();
+    const [rows] = await old.query<RowDataPacket[]>("SELECT 1 AS one");
+    assert.equal(rows[0]?.one, 1);
+    await assert.rejects(old.query(`INSERT INTO ${table}.t VALUES (8)`), { errno: 1792 });
+    await run(proxy.port, insert(8));
+    assert.equal(await countOf(8), 2);
+    old.destroy();
   });
 
   it("holds a statement until its client is gone", async () => {

@@ -12,12 +12,15 @@ export interface LinkHost {
   /** Null: bytes are passed on as they come. */
   readonly faults: Faults | null;
   oneWayMs: number;
-  paused: boolean;
+  /** What does not pass. */
+  paused: "nothing" | "answers" | "both";
 }
 
 /** Statements of one transaction that are remembered. */
 const EARLIER_MAX = 20;
 const BEGINS_TRANSACTION = /^\s*(BEGIN|START TRANSACTION)\b/i;
+/** What a link says to its server by itself. */
+const READ_ONLY = "SET SESSION TRANSACTION READ ONLY";
 const ENDS_TRANSACTION = /^\s*(COMMIT|ROLLBACK)\b/i;
 
 export class ProxyLink {
@@ -30,6 +33,9 @@ export class ProxyLink {
   /** The server's next answer is not passed on. */
   #answerLost = false;
   #held = false;
+  /** `wanted`: before the next statement; `asked`: the server's next answer is to us, and `#kept` waits for it. */
+  #readOnly: "no" | "wanted" | "asked" = "no";
+  #kept: Buffer[] = [];
   #over = false;
   readonly #onOver: (link: ProxyLink) => void;
 
@@ -46,15 +52,24 @@ export class ProxyLink {
     client.on("drain", () => this.#resume(this.#server));
     this.#server.on("data", (chunk) => this.#fromServer(chunk));
     this.#server.on("drain", () => this.#resume(client));
-    if (host.paused) this.pauseOrResume();
+    if (host.paused !== "nothing") this.pauseOrResume();
   }
 
   /** Follows the proxy's state. */
   pauseOrResume(): void {
     for (const side of [this.#client, this.#server]) {
-      if (this.#host.paused) side.pause();
+      if (this.#stands(side)) side.pause();
       else side.resume();
     }
+  }
+
+  #stands(side: Socket): boolean {
+    const { paused } = this.#host;
+    return paused === "both" || (paused === "answers" && side === this.#server);
+  }
+
+  makeReadOnly(): void {
+    if (this.#readOnly === "no") this.#readOnly = "wanted";
   }
 
   /** Resets both sides at once. */
@@ -91,7 +106,12 @@ export class ProxyLink {
     if (fault === "cut-before") this.reset();
     if (this.#held) return;
     this.#answerLost = fault === "cut-answer";
-    this.#pass(this.#host.toServer, this.#client, this.#server, bytes);
+    if (statement !== null && this.#readOnly === "wanted") {
+      this.#readOnly = "asked";
+      this.#server.write(queryPacket(READ_ONLY, bytes));
+    }
+    if (this.#readOnly === "asked") this.#kept.push(bytes);
+    else this.#pass(this.#host.toServer, this.#client, this.#server, bytes);
   }
 
   #remember(statement: string): void {
@@ -103,7 +123,11 @@ export class ProxyLink {
 
   #fromServer(chunk: Buffer): void {
     // The answer has come, so the server has done it.
-    if (this.#answerLost) this.reset();
+    if (this.#readOnly === "asked") {
+      this.#readOnly = "no";
+      for (const bytes of this.#kept.splice(0))
+        this.#pass(this.#host.toServer, this.#client, this.#server, bytes);
+    } else if (this.#answerLost) this.reset();
     else this.#pass(this.#host.toClient, this.#server, this.#client, chunk);
   }
 
@@ -114,6 +138,13 @@ export class ProxyLink {
   }
 
   #resume(from: Socket): void {
-    if (!this.#host.paused) from.resume();
+    if (!this.#stands(from)) from.resume();
   }
+}
+
+/** A statement as the client that has sent `like` sends it: length, sequence number 0, COM_QUERY, query attributes if it has those. */
+function queryPacket(statement: string, like: Buffer): Buffer {
+  const attributes = (like[5] ?? 255) <= 1 ? "\x00\x01" : "";
+  const body = Buffer.from(`\x03${attributes}${statement}`, "latin1");
+  return Buffer.concat([Buffer.from([body.length, 0, 0, 0]), body]);
 }

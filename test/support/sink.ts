@@ -3,12 +3,19 @@
  * (`openSink`), or as a process of its own for benches (`startSink`), asked over HTTP.
  *
  * What a path answers is in its first part: /ok · /status/500 · /delay/200 (ms) · /hang · /reset · /big/1000000 (bytes) ·
- * /fail-first/2 (500 while X-Attempt ≤ 2) · /retry-after/2 (503 with the header, then 200) · /redirect. The rest of the path is the caller's own.
+ * /fail-first/2 (500 while X-Attempt ≤ 2) · /retry-after/2 (503 with the header, then 200) · /redirect · /flaky/30 (of a hundred calls so
+ * many are answered 500, told by key and attempt). The rest of the path is the caller's own.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+
+export interface SinkAnswer {
+  readonly status: number;
+  /** When its last byte was given to the operating system. */
+  readonly atMs: number;
+}
 
 export interface SinkCall {
   /** The job's id; empty when the header is missing. */
@@ -22,6 +29,8 @@ export interface SinkCall {
   readonly bodySha256: string;
   /** Headers that begin with `x-p0-`, and the content type. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Null until there is one, and for good when the caller went away before. */
+  readonly answer: SinkAnswer | null;
 }
 
 export interface SinkTotals {
@@ -94,7 +103,11 @@ export async function openSink(port = 0): Promise<Sink> {
     }
     const arrivedAtMs = Date.now();
     void readBody(request).then((body) => {
-      memory.add(describe(request, body, arrivedAtMs));
+      const call: { answer: SinkAnswer | null } & SinkCall = describe(request, body, arrivedAtMs);
+      response.once("finish", () => {
+        call.answer = { status: response.statusCode, atMs: Date.now() };
+      });
+      memory.add(call);
       behave(request, response, open);
       for (const look of waiting) look();
     });
@@ -173,11 +186,13 @@ function describe(request: IncomingMessage, body: Buffer, arrivedAtMs: number): 
     bodyBytes: body.length,
     bodySha256: body.length === 0 ? "" : createHash("sha256").update(body).digest("hex"),
     headers,
+    answer: null,
   };
 }
 
 interface Reply {
   readonly value: number;
+  readonly key: string;
   readonly attempt: number;
   answer(status: number, headers?: Record<string, string>, body?: string): void;
   /** Answers 200 after `ms`, or when let go. */
@@ -195,6 +210,8 @@ const BEHAVIOURS: Readonly<Record<string, (reply: Reply) => void>> = {
   "retry-after": ({ value, attempt, answer }) =>
     attempt === 1 ? answer(503, { "retry-after": String(value) }) : answer(200),
   redirect: ({ answer }) => answer(302, { location: "/ok/redirected" }),
+  flaky: ({ value, key, attempt, answer }) =>
+    answer(shareOf(`${key}${attempt}`) < value ? 500 : 200),
 };
 
 /** Answers as the path says. What waits is in `open`, so that it can be let go. */
@@ -216,8 +233,16 @@ function behave(request: IncomingMessage, response: ServerResponse, open: Set<()
   };
   const reset = () => void request.socket.destroy();
   const attempt = Number(request.headers["x-attempt"] ?? 1);
-  const reply = { value: Number(value), attempt, answer, later, reset };
+  const key = String(request.headers["idempotency-key"]);
+  const reply = { value: Number(value), key, attempt, answer, later, reset };
   (BEHAVIOURS[kind] ?? (() => answer(200)))(reply);
+}
+
+/** 0 to 99, evenly: FNV-1a. */
+export function shareOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0) % 100;
 }
 
 /** GET /_sink/totals, GET /_sink/calls?from=N (at most a thousand). */

@@ -25,13 +25,18 @@ export interface TcpProxy {
   /** Connections that are open now. */
   readonly open: number;
   setRoundTripMs(roundTripMs: number): void;
-  /** Stands still: connections stay open, new ones are taken, nothing passes either way. */
-  pause(): void;
+  /** Stands still: connections stay open, new ones are taken, nothing passes: either way, or answers only. */
+  pause(what?: "both" | "answers"): void;
   resume(): void;
   /** Resets every open connection, both sides. */
   resetAll(): void;
   /** Refuses new connections (true), or takes them again on the same port. */
   refuse(refused: boolean): Promise<void>;
+  /**
+   * Connections that are open now can only read from their next statement on, as if their server had become a reader; those to come
+   * can write. Needs `readsStatements`.
+   */
+  makeOpenOnesReadOnly(): void;
   /** Arms a fault for connections that are open and those to come. */
   addFault(spec: FaultSpec): Fault;
   close(): Promise<void>;
@@ -48,7 +53,7 @@ export async function openTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> 
     toClient: new DelayLine(),
     faults: readsStatements ? faults : null,
     oneWayMs: roundTripMs / 2,
-    paused: false,
+    paused: "nothing",
   };
   const listen = async (port: number): Promise<Server> => {
     const listening = createServer({ noDelay: true }, (client) => {
@@ -57,7 +62,7 @@ export async function openTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> 
     await once(listening, "listening");
     return listening;
   };
-  const setPaused = (paused: boolean) => {
+  const setPaused = (paused: LinkHost["paused"]) => {
     host.paused = paused;
     for (const link of links) link.pauseOrResume();
   };
@@ -82,10 +87,13 @@ export async function openTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> 
     setRoundTripMs: (ms) => {
       host.oneWayMs = ms / 2;
     },
-    pause: () => setPaused(true),
-    resume: () => setPaused(false),
+    pause: (what = "both") => setPaused(what),
+    resume: () => setPaused("nothing"),
     resetAll,
     refuse,
+    makeOpenOnesReadOnly: () => {
+      for (const link of links) link.makeReadOnly();
+    },
     addFault: (spec) => faults.add(spec),
     close: async () => {
       await refuse(true);

@@ -3,7 +3,7 @@
  * never outlive whoever started them.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -49,22 +49,30 @@ export function testKeyFile(): string {
   return keyFile;
 }
 
+export interface StartOptions {
+  /** Where its output goes: to `lines`, to a disk that is full, or into a pipe that nobody reads any more. */
+  readonly output?: "collected" | "full-disk" | "closed" | undefined;
+}
+
 /** Starts `script` (a path in the repository) under this Node with `env` and nothing of ours besides PATH and the like. */
 export function startProcess(
   script: string,
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
+  { output = "collected" }: StartOptions = {},
 ): OwnProcess {
   const passedOn = Object.fromEntries(
     PASSED_ON.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
   );
-  const child = spawn(process.execPath, [resolve(REPOSITORY, script), ...args], {
+  const full = output === "full-disk" ? openSync("/dev/full", "w") : null;
+  const child: ChildProcess = spawn(process.execPath, [resolve(REPOSITORY, script), ...args], {
     cwd: REPOSITORY,
     // A zone of its own, so that a mistake with zones cannot hide.
     env: { TZ: "America/St_Johns", SECRETS_KEY_FILE: testKeyFile(), ...passedOn, ...env },
     // The pipe to its standard input tells it, if it listens, that we are gone.
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: ["pipe", full ?? "pipe", full ?? "pipe"],
   });
+  if (full !== null) closeSync(full);
   living.add(child);
   const lines: string[] = [];
   const listeners = new Set<() => void>();
@@ -72,12 +80,18 @@ export function startProcess(
   const changed = () => {
     for (const look of listeners) look();
   };
-  for (const stream of [child.stdout, child.stderr])
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
+    if (output === "closed") {
+      stream.destroy();
+      continue;
+    }
     createInterface({ input: stream }).on("line", (line) => {
       lines.push(line);
       if (lines.length > LINES_KEPT) lines.shift();
       changed();
     });
+  }
   // "close", not "exit": its output is whole by then.
   child.once("close", (code, signal) => {
     living.delete(child);
@@ -124,16 +138,18 @@ export interface WorkerSettings {
   readonly mysqlUrl: string;
   readonly databasePrefix: string;
   readonly env?: Readonly<Record<string, string>>;
+  readonly output?: StartOptions["output"] | undefined;
 }
 
 /** Starts a scheduler or an executor. */
 export function startWorker(kind: "scheduler" | "executor", settings: WorkerSettings): OwnProcess {
-  return startProcess(`workers/${kind}/main.ts`, {
+  const env = {
     MYSQL_URL: settings.mysqlUrl,
     DATABASE_PREFIX: settings.databasePrefix,
     ...(kind === "executor" ? { EGRESS_ALLOW: "127.0.0.0/8:*" } : {}),
     ...settings.env,
-  });
+  };
+  return startProcess(`workers/${kind}/main.ts`, env, [], settings);
 }
 
 /** Starts a function on its schedule: a run at once, then one every minute. The archiver's `env` says where Cassandra is. */
@@ -143,5 +159,6 @@ export function startTick(kind: "reconciler" | "archiver", settings: WorkerSetti
     "local/tick.ts",
     { MYSQL_URL: mysqlUrl, DATABASE_PREFIX: databasePrefix, ...env },
     [kind],
+    settings,
   );
 }
