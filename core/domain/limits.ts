@@ -152,6 +152,20 @@ export const LANE_WINDOW_MS = 10_000;
 export const LANE_SHARE_JOBS = 100;
 export const LANE_COUNTS_MAX = 200_000;
 
+// Call limits: what may be set, and up to where waiting jobs are counted for the API.
+export const LIMIT_CONCURRENCY_MAX = 1_000;
+export const LIMIT_PER_SECOND_MIN = 0.01;
+export const LIMIT_PER_SECOND_MAX = 1_000;
+export const LIMIT_WAITING_COUNTED_MAX = 1_000;
+/** Slots that were not used for so long go back. */
+export const LIMIT_IDLE_MS = 1_000;
+/** A start that was late by so much is made up for; of a rate's pace nothing more is. */
+export const LIMIT_PACE_SLACK_MS = 20;
+/** Lines that one take is for, and jobs that an executor holds of one line and of all whose turn has not come. */
+export const LIMIT_LINES_MAX = 100;
+export const LINE_HELD_MAX = 500;
+export const LINES_HELD_MAX = 5_000;
+
 // Leases and fences.
 export const WORKER_LEASE_MS = 6_000;
 export const RENEW_PERIOD_MS = 2_000;
