@@ -12,7 +12,7 @@ export const PRIORITY_DEFAULT: Priority = "normal";
 
 export const LANES = 16;
 export const QUEUES = PRIORITIES.length * LANES;
-const FIRST_STRIPE = 3;
+export const FIRST_STRIPE = 3;
 const STRIPES = LANES - FIRST_STRIPE;
 
 /** 0 for critical to 3 for low: also the number stored with tasks. */
@@ -62,8 +62,14 @@ function stripeOf(firstLane: number, tenantId: TenantId): number {
 }
 
 /** Weights between the priorities that share room; critical has room of its own. */
-const PRIORITY_WEIGHTS: Record<Priority, number> = { critical: 0, high: 6, normal: 3, low: 1 };
-const LANE_WEIGHTS = [8, 4, 2];
+export const PRIORITY_WEIGHTS: Record<Priority, number> = {
+  critical: 0,
+  high: 6,
+  normal: 3,
+  low: 1,
+};
+/** Of lanes 0 to 2; the stripes share 1. */
+export const LANE_WEIGHTS = [8, 4, 2];
 
 export interface ClaimShare {
   readonly queue: number;

@@ -28,7 +28,7 @@ import type { Metrics } from "#core/ports/metrics.ts";
 import type { CallParts } from "./call-parts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { heldKey } from "./fire-jobs.ts";
-import type { HeldJobs } from "./held-jobs.ts";
+import type { Claimed, HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
 import { planCritical } from "./plan-critical.ts";
@@ -216,10 +216,11 @@ export class Claiming {
       outbox.addGivenBack(jobs.map((job) => heldKey({ job, workerId })));
       throw error;
     }
+    const claimed: Claimed[] = [];
     for (const [i, job] of jobs.entries()) {
       const version = found[i] ?? null;
       if (version !== null) {
-        held.add({ job, version, workerId, claimedAtMs });
+        claimed.push({ job, version, workerId, claimedAtMs });
         continue;
       }
       logger.error("job has no request: it is dead", { jobId: job.id, code: "version-missing" });
@@ -244,6 +245,7 @@ export class Claiming {
         maybeDead: true,
       });
     }
+    held.add(claimed);
   }
 
   async #followRevocations(withinMs: number): Promise<void> {

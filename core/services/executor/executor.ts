@@ -1,7 +1,7 @@
 /**
  * One executor: claims due jobs ahead of their time, fires each at its second, records what came of it.
  *
- *   pollOnce   claim-jobs → held-jobs (a timer each) → fire-jobs (slots) → outbox
+ *   pollOnce   claim-jobs → held-jobs → fire-jobs (slots) → outbox
  *   flushOnce  outbox → database
  *   renewOnce  lease
  *   drain      SIGTERM: what is unsent goes back, what is under way is waited for

@@ -1,5 +1,5 @@
 /**
- * Fires ready jobs into free slots, most urgent first, and turns each call's end into a result.
+ * Fires ready jobs into free slots, in the order of held-jobs.ts, and turns each call's end into a result.
  *
  * Two checks stand between a ready job and its call: the worker's lease (and with it the last poll, which brings revocations),
  * and the job's own backstop, before which the call must be able to end. Both are made when it gets a slot, and again when what
@@ -61,31 +61,23 @@ export class Firing {
     return this.#busyMs;
   }
 
-  /** Starts as many ready jobs as there are free slots. Call it when a job becomes ready, a slot free or the lease good again. */
+  /**
+   * Starts as many ready jobs as there are free slots. Call it when jobs become ready, a slot free or the lease good again. Critical
+   * jobs have slots beside those of all, however long the others hang.
+   */
   pump(): void {
-    const { held, lease } = this.#deps;
-    while (lease.mayStart()) {
-      const next = held.peekReady();
-      if (next === null || held.sending >= this.#slotsFor(next)) return;
+    const { held, lease, slots } = this.#deps;
+    while (lease.mayStart() && held.sending < slots + criticalSlots(slots)) {
+      const next = held.takeReady(held.sending >= slots);
+      if (next === null) return;
       if (next.workerId !== lease.workerId) {
         // Claimed under an id that was fenced while the claim was being taken in: others have it.
         held.remove(next);
-        continue;
-      }
-      if (this.#isTooNearBackstop(next)) {
+      } else if (this.#isTooNearBackstop(next)) {
         held.remove(next);
         this.#deps.outbox.addGivenBack([heldKey(next)]);
-        continue;
-      }
-      held.startPreparing(next);
-      void this.#send(next);
+      } else void this.#send(next);
     }
-  }
-
-  /** Critical jobs come first among those that are ready, and have slots beside the others', however long those hang. */
-  #slotsFor({ job }: HeldJob): number {
-    const { slots } = this.#deps;
-    return priorityOfQueue(job.queue) === "critical" ? slots + criticalSlots(slots) : slots;
   }
 
   /** Ends the calls under way as `interrupted`. */
@@ -112,6 +104,7 @@ export class Firing {
       this.#ended++;
       this.#busyMs += outcome.durationMs;
       this.#deps.held.remove(held);
+      if (outcome.kind === "answered") this.#deps.held.noteIdle(held);
       outbox.addResult(this.#resultOf(held, outcome, startedAtMs, startedAtMs - job.runAtMs));
     }
     this.pump();

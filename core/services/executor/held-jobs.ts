@@ -1,6 +1,6 @@
 /**
- * The jobs in this executor's hands. Each waits on a timer of its own until its time on the database's clock, then in a heap by
- * (queue, due) for a free slot, and is gone from here when its call has ended or it is given back.
+ * The jobs in this executor's hands. Each waits until its time on the database's clock, then in line for a free slot
+ * (ready-jobs.ts), and is gone from here when its call has ended or it is given back.
  */
 import { assert } from "#core/domain/assert.ts";
 import type { TaskId, WorkerId } from "#core/domain/ids.ts";
@@ -9,6 +9,8 @@ import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import { Heap } from "./heap.ts";
+import { ReadyJobs } from "./ready-jobs.ts";
 
 export interface HeldJob {
   readonly job: ClaimedJob;
@@ -17,17 +19,23 @@ export interface HeldJob {
   readonly workerId: WorkerId;
   /** The database's now in the claim's SELECT. */
   readonly claimedAtMs: number;
+  /** Tenant and origin: calls of which can go over the same connection. */
+  readonly connection: string;
   /** `preparing`: it has a slot, and what its call needs is being got; it may still be taken back. */
-  phase: "timer" | "ready" | "preparing" | "sending" | "gone";
-  cancelTimer: (() => void) | null;
+  phase: "early" | "ready" | "preparing" | "sending" | "gone";
 }
+
+export type Claimed = Pick<HeldJob, "job" | "version" | "workerId" | "claimedAtMs">;
 
 export class HeldJobs {
   readonly #clock: Clock;
   readonly #database: DatabaseClock;
   readonly #onReady: () => void;
   readonly #held = new Set<HeldJob>();
-  readonly #ready: HeldJob[] = [];
+  readonly #early = new Heap<HeldJob>((a, b) => a.job.runAtMs < b.job.runAtMs);
+  readonly #ready = new ReadyJobs();
+  /** The one timer: for the first of those that are early. */
+  #timer: { readonly atMs: number; readonly cancel: () => void } | null = null;
   #preparing = 0;
   #sending = 0;
   #critical = 0;
@@ -56,41 +64,59 @@ export class HeldJobs {
     return this.#held.size - this.#sending;
   }
 
-  /** Takes a claimed job in. After a fence the same job may be here twice: the call under way, and the new claim of it. */
-  add(claimed: Pick<HeldJob, "job" | "version" | "workerId" | "claimedAtMs">): void {
-    const held: HeldJob = { ...claimed, phase: "timer", cancelTimer: null };
-    this.#held.add(held);
-    if (isCritical(held)) this.#critical++;
-    this.#arm(held);
-  }
-
-  #arm(held: HeldJob): void {
-    const delayMs = held.job.runAtMs - this.#database.nowMs();
-    if (delayMs > 0) {
-      held.cancelTimer = this.#clock.setTimer(Math.ceil(delayMs), () => {
-        // A timer may fire some ms early: look at the database's clock again.
-        if (held.phase === "timer") this.#arm(held);
-      });
-      return;
+  /** Takes claimed jobs in. After a fence the same job may be here twice: the call under way, and the new claim of it. */
+  add(claimed: readonly Claimed[]): void {
+    for (const one of claimed) {
+      const connection = connectionOf(one.job, one.version.request.url);
+      const held: HeldJob = { ...one, connection, phase: "early" };
+      this.#held.add(held);
+      if (isCritical(held)) this.#critical++;
+      this.#early.push(held);
     }
-    held.cancelTimer = null;
-    held.phase = "ready";
-    push(this.#ready, held);
-    this.#onReady();
+    this.#look();
   }
 
-  /** The most urgent job whose time has come, without taking it. */
-  peekReady(): HeldJob | null {
-    while (this.#ready[0]?.phase === "gone") pop(this.#ready);
-    return this.#ready[0] ?? null;
+  /** Moves on what is due, and sets the timer for what is next. */
+  #look(): void {
+    const nowMs = this.#database.nowMs();
+    let moved = false;
+    let next = this.#early.peek();
+    for (; next !== null; next = this.#early.peek()) {
+      if (next.phase === "early") {
+        if (next.job.runAtMs > nowMs) break;
+        next.phase = "ready";
+        this.#ready.add(next);
+        moved = true;
+      }
+      this.#early.pop();
+    }
+    if (next !== null) this.#setTimer(next.job.runAtMs, nowMs);
+    if (moved) this.#onReady();
   }
 
-  /** Gives the job that `peekReady` showed a slot. */
-  startPreparing(held: HeldJob): void {
-    assert(this.#ready[0] === held && held.phase === "ready", "the most urgent ready job is sent");
-    pop(this.#ready);
+  #setTimer(atMs: number, nowMs: number): void {
+    if (this.#timer !== null && this.#timer.atMs <= atMs) return;
+    this.#timer?.cancel();
+    const cancel = this.#clock.setTimer(Math.ceil(atMs - nowMs), () => {
+      this.#timer = null;
+      // A timer may fire some ms early: look at the database's clock again.
+      this.#look();
+    });
+    this.#timer = { atMs, cancel };
+  }
+
+  /** Gives the job that is next among those whose time has come a slot; null when there is none. */
+  takeReady(onlyCritical: boolean): HeldJob | null {
+    const held = this.#ready.take(onlyCritical);
+    if (held === null) return null;
     held.phase = "preparing";
     this.#preparing++;
+    return held;
+  }
+
+  /** A call of this job has been answered, and its connection waits for another. */
+  noteIdle({ connection }: HeldJob): void {
+    this.#ready.noteIdle(connection);
   }
 
   /** Marks a job as called: from here on nobody takes it back. */
@@ -107,9 +133,9 @@ export class HeldJobs {
     if (held.phase === "preparing") this.#preparing--;
     if (held.phase === "sending") this.#sending--;
     if (isCritical(held)) this.#critical--;
-    held.cancelTimer?.();
-    held.cancelTimer = null;
+    const wasReady = held.phase === "ready";
     held.phase = "gone";
+    if (wasReady) this.#ready.drop(held);
     this.#held.delete(held);
   }
 
@@ -146,38 +172,10 @@ function isCritical({ job }: HeldJob): boolean {
   return priorityOfQueue(job.queue) === "critical";
 }
 
-/** Order in which ready jobs are sent: priority and lane, then the longest due. */
-function before(a: HeldJob, b: HeldJob): boolean {
-  if (a.job.queue !== b.job.queue) return a.job.queue < b.job.queue;
-  return a.job.runAtMs < b.job.runAtMs;
-}
+const SCHEME_LENGTH = "http://".length;
 
-/** Binary heap. */
-function push(heap: HeldJob[], item: HeldJob): void {
-  let at = heap.push(item) - 1;
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    const above = heap[parent] as HeldJob;
-    if (!before(item, above)) break;
-    heap[at] = above;
-    at = parent;
-  }
-  heap[at] = item;
-}
-
-function pop(heap: HeldJob[]): void {
-  const last = heap.pop();
-  if (last === undefined || heap.length === 0) return;
-  let at = 0;
-  for (;;) {
-    let child = 2 * at + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && before(heap[child + 1] as HeldJob, heap[child] as HeldJob))
-      child++;
-    const below = heap[child] as HeldJob;
-    if (!before(below, last)) break;
-    heap[at] = below;
-    at = child;
-  }
-  heap[at] = last;
+/** Tenants share no connection, whatever its origin. */
+function connectionOf(job: ClaimedJob, url: string): string {
+  const end = url.indexOf("/", SCHEME_LENGTH + 1);
+  return `${job.tenantId} ${end < 0 ? url : url.slice(0, end)}`;
 }

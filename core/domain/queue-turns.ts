@@ -1,0 +1,130 @@
+/**
+ * Whose turn it is among the queues that have jobs: critical first, then high, normal and low by the weights by which a claim shares
+ * its room, in each the lanes by theirs, stripes in turn within the one that they share. Who has nothing is passed over and saves
+ * nothing up.
+ */
+import { assert } from "./assert.ts";
+import { FIRST_STRIPE, LANE_WEIGHTS, LANES, PRIORITY_WEIGHTS, QUEUES } from "./queue.ts";
+
+/** Divisible by every weight, so that turns are whole numbers. */
+const ROUND = 24;
+
+/** Turns by weight: next is who would have begun its turn the earliest. A handful of members, looked through one by one. */
+class Turns {
+  readonly #steps: readonly number[];
+  readonly #beginsAt: number[];
+  readonly #counts: number[];
+  #at = 0;
+
+  constructor(weights: readonly number[]) {
+    this.#steps = weights.map((weight) => ROUND / weight);
+    assert(this.#steps.every(Number.isInteger), "turns are whole numbers");
+    this.#beginsAt = weights.map(() => 0);
+    this.#counts = weights.map(() => 0);
+  }
+
+  add(member: number): void {
+    const count = this.#counts[member] ?? 0;
+    this.#counts[member] = count + 1;
+    if (count === 0) this.#beginsAt[member] = Math.max(this.#beginsAt[member] ?? 0, this.#at);
+  }
+
+  remove(member: number): void {
+    const count = this.#counts[member] ?? 0;
+    assert(count > 0, "what leaves a queue was in it");
+    this.#counts[member] = count - 1;
+  }
+
+  /** -1 when nobody has anything. */
+  next(): number {
+    let next = -1;
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (let member = 0; member < this.#counts.length; member++) {
+      const at = this.#beginsAt[member] ?? 0;
+      if (this.#counts[member] === 0 || at >= nextAt) continue;
+      next = member;
+      nextAt = at;
+    }
+    return next;
+  }
+
+  serve(member: number): void {
+    const at = this.#beginsAt[member] ?? 0;
+    this.#at = Math.max(this.#at, at);
+    this.#beginsAt[member] = at + (this.#steps[member] ?? 0);
+  }
+}
+
+class PriorityTurns {
+  readonly #lanes = new Turns([...LANE_WEIGHTS, 1]);
+  readonly #stripes = new Turns(Array.from({ length: LANES - FIRST_STRIPE }, () => 1));
+  count = 0;
+
+  add(lane: number): void {
+    this.count++;
+    this.#lanes.add(Math.min(lane, FIRST_STRIPE));
+    if (lane >= FIRST_STRIPE) this.#stripes.add(lane - FIRST_STRIPE);
+  }
+
+  remove(lane: number): void {
+    this.count--;
+    this.#lanes.remove(Math.min(lane, FIRST_STRIPE));
+    if (lane >= FIRST_STRIPE) this.#stripes.remove(lane - FIRST_STRIPE);
+  }
+
+  /** The lane whose turn it is; this one has something. */
+  next(): number {
+    const lane = this.#lanes.next();
+    return lane < FIRST_STRIPE ? lane : FIRST_STRIPE + this.#stripes.next();
+  }
+
+  serve(lane: number): void {
+    this.#lanes.serve(Math.min(lane, FIRST_STRIPE));
+    if (lane >= FIRST_STRIPE) this.#stripes.serve(lane - FIRST_STRIPE);
+  }
+}
+
+export class QueueTurns {
+  readonly #critical = new PriorityTurns();
+  readonly #others = [new PriorityTurns(), new PriorityTurns(), new PriorityTurns()];
+  readonly #turns = new Turns([
+    PRIORITY_WEIGHTS.high,
+    PRIORITY_WEIGHTS.normal,
+    PRIORITY_WEIGHTS.low,
+  ]);
+
+  /** A job has come into a queue. */
+  add(queue: number): void {
+    assert(queue >= 0 && queue < QUEUES, "a queue in range");
+    this.#lanesOf(queue).add(queue % LANES);
+    if (queue >= LANES) this.#turns.add(rankOf(queue) - 1);
+  }
+
+  /** A job has left a queue, served or not. */
+  remove(queue: number): void {
+    this.#lanesOf(queue).remove(queue % LANES);
+    if (queue >= LANES) this.#turns.remove(rankOf(queue) - 1);
+  }
+
+  /** The queue whose turn it is; null when none has a job. */
+  next(onlyCritical = false): number | null {
+    if (this.#critical.count > 0) return this.#critical.next();
+    const other = onlyCritical ? -1 : this.#turns.next();
+    const lanes = this.#others[other];
+    return lanes === undefined ? null : (other + 1) * LANES + lanes.next();
+  }
+
+  /** A queue has had its turn. */
+  serve(queue: number): void {
+    this.#lanesOf(queue).serve(queue % LANES);
+    if (queue >= LANES) this.#turns.serve(rankOf(queue) - 1);
+  }
+
+  #lanesOf(queue: number): PriorityTurns {
+    return this.#others[rankOf(queue) - 1] ?? this.#critical;
+  }
+}
+
+function rankOf(queue: number): number {
+  return Math.floor(queue / LANES);
+}

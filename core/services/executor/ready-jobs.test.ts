@@ -1,0 +1,120 @@
+/** The order in which ready jobs are sent, over queues, seconds and connections. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { ClaimedJob } from "#core/ports/job-store.ts";
+import type { CarriedVersion } from "#core/ports/task-store.ts";
+import type { HeldJob } from "./held-jobs.ts";
+import { ReadyJobs } from "./ready-jobs.ts";
+
+const [CRITICAL, HIGH, NORMAL, LOW] = [0, 16, 32, 48] as const;
+
+function readyJob(queue: number, runAtMs: number, connection: string): HeldJob {
+  const job = { queue, runAtMs } as ClaimedJob;
+  const common = { workerId: "" as HeldJob["workerId"], claimedAtMs: 0 };
+  return { ...common, job, version: {} as CarriedVersion, connection, phase: "ready" };
+}
+
+function readyWith(jobs: readonly HeldJob[]): ReadyJobs {
+  const ready = new ReadyJobs();
+  for (const job of jobs) ready.add(job);
+  return ready;
+}
+
+function take(ready: ReadyJobs, onlyCritical = false): HeldJob | null {
+  const job = ready.take(onlyCritical);
+  if (job !== null) job.phase = "preparing";
+  return job;
+}
+
+function times(count: number, make: (i: number) => HeldJob): HeldJob[] {
+  return Array.from({ length: count }, (_, i) => make(i));
+}
+
+test("under constant high, low has its turn in every ten; critical waits for nobody", () => {
+  const ready = readyWith([
+    ...times(600, () => readyJob(HIGH, 0, "a x")),
+    ...times(30, () => readyJob(LOW, 60_000, "b x")),
+  ]);
+  const taken = times(210, (i) => {
+    if (i === 100) ready.add(readyJob(CRITICAL, 90_000, "c x"));
+    return take(ready) as HeldJob;
+  });
+  assert.equal(taken[100]?.job.queue, CRITICAL);
+  assert.equal(taken.filter(({ job }) => job.queue === LOW).length, 30);
+  assert.equal(take(ready, true), null, "no slot but a critical one is free");
+});
+
+test("tenants take turns for connections that are to be opened", () => {
+  const jobs = times(30, (i) => readyJob(NORMAL, 500, `tenant-${i % 3} x`));
+  const ready = readyWith([
+    ...jobs.filter((_, i) => i % 3 === 0),
+    ...jobs.filter((_, i) => i % 3 > 0),
+  ]);
+  const first = times(6, () => take(ready) as HeldJob).map(({ connection }) => connection);
+  assert.deepEqual(
+    first.map((connection) => first.filter((other) => other === connection).length),
+    [2, 2, 2, 2, 2, 2],
+  );
+});
+
+test("the next call of a connection goes where the last one has just ended, in a later second too, but not for ever", () => {
+  const ready = readyWith([
+    ...times(100, () => readyJob(NORMAL, 999, "a x")),
+    ...times(100, () => readyJob(NORMAL, 0, "b x")),
+    ...times(40, (i) => readyJob(NORMAL, 1_000, i % 2 === 0 ? "a x" : "c x")),
+  ]);
+  assert.equal(take(ready)?.connection, "a x");
+  assert.equal(take(ready)?.connection, "b x");
+  ready.noteIdle("b x");
+  const inARow: string[] = [];
+  for (let job = take(ready); job !== null; job = take(ready)) {
+    inARow.push(job.connection);
+    if (inARow.length > 198) assert.equal(job.job.runAtMs, 1_000);
+    ready.noteIdle(job.connection);
+  }
+  assert.equal(inARow.length, 238);
+  const runs = inARow.filter((connection, i) => connection !== inARow[i - 1]).length;
+  assert.ok(runs >= 6 && runs <= 16, `${runs}`);
+  assert.ok(inARow.slice(0, 33).includes("a x"), "others have their turn");
+});
+
+test("whatever comes, goes and is taken back: each job is taken once, by queue the earlier second first", () => {
+  const step = fc.record({
+    queue: fc.constantFrom(CRITICAL, HIGH, HIGH + 1, NORMAL + 5, LOW),
+    second: fc.nat(3),
+    connection: fc.constantFrom("a x", "b x", "c y"),
+    act: fc.constantFrom("take", "drop", "idle", "none"),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const ready = new ReadyJobs();
+      const open = new Set<HeldJob>();
+      const takeOne = () => {
+        const job = take(ready);
+        assert.equal(job === null, open.size === 0, "work-conserving");
+        if (job === null) return false;
+        assert(open.delete(job), "once, and never what was taken back");
+        for (const other of open)
+          if (other.job.queue === job.job.queue)
+            assert(Math.floor(other.job.runAtMs / 1_000) >= Math.floor(job.job.runAtMs / 1_000));
+        return true;
+      };
+      for (const [i, { queue, second, connection, act }] of steps.entries()) {
+        const job = readyJob(queue, second * 1_000 + (i % 1_000), connection);
+        ready.add(job);
+        open.add(job);
+        if (act === "take") takeOne();
+        if (act === "idle") ready.noteIdle(connection);
+        if (act === "drop") {
+          const [some] = open;
+          if (some === undefined) continue;
+          some.phase = "gone";
+          ready.drop(some);
+          open.delete(some);
+        }
+      }
+      while (takeOne());
+    }),
+  );
+});

@@ -1,0 +1,205 @@
+/**
+ * Jobs whose time has come, in the order in which they are sent: queue by queue as `QueueTurns` says, in each queue second by second.
+ *
+ * What is due in the same second of one queue has no order of its own, so connections decide: a tenant's next call to an origin goes
+ * where the last one has just ended, and where no connection waits, tenants take turns instead of one having all slots. A warm
+ * connection keeps its place for so many calls in a row while others wait.
+ */
+import { assert } from "#core/domain/assert.ts";
+import { QueueTurns } from "#core/domain/queue-turns.ts";
+import { Heap } from "./heap.ts";
+import type { HeldJob } from "./held-jobs.ts";
+
+const IN_A_ROW_MAX = 32;
+/** Connections that are remembered as idle; as many as are kept open. */
+const IDLE_MAX = 2_048;
+
+/** The jobs of one tenant and origin, in the order in which they came. */
+interface Group {
+  readonly connection: string;
+  readonly jobs: HeldJob[];
+  /** The first that has not been taken. */
+  at: number;
+  inARow: number;
+  isWarm: boolean;
+}
+
+/** What is due in one second of one queue. */
+class Bucket {
+  readonly second: number;
+  readonly #groups = new Map<string, Group>();
+  /** Groups in turn, and those that have an idle connection, the last used one last. Either may name some that are used up. */
+  #turns: Group[] = [];
+  #turn = 0;
+  #begun = false;
+  readonly #warm: Group[] = [];
+
+  constructor(second: number) {
+    this.second = second;
+  }
+
+  add(held: HeldJob, isIdle: (connection: string) => boolean): void {
+    const { connection } = held;
+    let group = this.#groups.get(connection);
+    if (group === undefined) {
+      group = { connection, jobs: [], at: 0, inARow: 0, isWarm: false };
+      this.#groups.set(connection, group);
+      this.#turns.push(group);
+    }
+    group.jobs.push(held);
+    if (isIdle(connection)) this.#warmUp(group);
+  }
+
+  /** It is the earliest of its queue: from here on it hears of idle connections. */
+  begin(isIdle: (connection: string) => boolean): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    for (const group of this.#groups.values()) if (isIdle(group.connection)) this.#warmUp(group);
+  }
+
+  /** A connection has become idle. */
+  noteIdle(connection: string): void {
+    const group = this.#groups.get(connection);
+    if (group !== undefined) this.#warmUp(group);
+  }
+
+  /** Takes the next job; null when there is none left. */
+  take(isIdle: (connection: string) => boolean): HeldJob | null {
+    return this.#takeWarm(isIdle) ?? this.#takeInTurn();
+  }
+
+  #takeWarm(isIdle: (connection: string) => boolean): HeldJob | null {
+    for (let group = this.#warm.pop(); group !== undefined; group = this.#warm.pop()) {
+      group.isWarm = false;
+      if (!isIdle(group.connection)) continue;
+      if (group.inARow >= IN_A_ROW_MAX && this.#groups.size > 1) {
+        group.inARow = 0;
+        continue;
+      }
+      const held = this.#takeOf(group);
+      if (held === null) continue;
+      group.inARow++;
+      return held;
+    }
+    return null;
+  }
+
+  #takeInTurn(): HeldJob | null {
+    while (this.#groups.size > 0) {
+      if (this.#turn >= this.#turns.length) {
+        this.#turns = [...this.#groups.values()];
+        this.#turn = 0;
+      }
+      const group = this.#turns[this.#turn++];
+      const held = group === undefined ? null : this.#takeOf(group);
+      if (group === undefined || held === null) continue;
+      group.inARow = 1;
+      return held;
+    }
+    return null;
+  }
+
+  #takeOf(group: Group): HeldJob | null {
+    for (;;) {
+      const held = group.jobs[group.at++];
+      if (held === undefined) break;
+      if (group.at === group.jobs.length) this.#groups.delete(group.connection);
+      if (held.phase === "ready") return held;
+    }
+    if (this.#groups.get(group.connection) === group) this.#groups.delete(group.connection);
+    return null;
+  }
+
+  #warmUp(group: Group): void {
+    if (group.isWarm) return;
+    group.isWarm = true;
+    this.#warm.push(group);
+  }
+}
+
+/** One queue, the earliest second first. */
+class Line {
+  readonly #buckets = new Map<number, Bucket>();
+  readonly #seconds = new Heap<Bucket>((a, b) => a.second < b.second);
+
+  add(held: HeldJob, isIdle: (connection: string) => boolean): void {
+    const second = Math.floor(held.job.runAtMs / 1_000);
+    let bucket = this.#buckets.get(second);
+    if (bucket === undefined) {
+      bucket = new Bucket(second);
+      this.#buckets.set(second, bucket);
+      this.#seconds.push(bucket);
+    }
+    bucket.add(held, isIdle);
+  }
+
+  noteIdle(connection: string): void {
+    this.#seconds.peek()?.noteIdle(connection);
+  }
+
+  take(isIdle: (connection: string) => boolean): HeldJob | null {
+    for (let bucket = this.#seconds.peek(); bucket !== null; bucket = this.#seconds.peek()) {
+      bucket.begin(isIdle);
+      const held = bucket.take(isIdle);
+      if (held !== null) return held;
+      this.#seconds.pop();
+      this.#buckets.delete(bucket.second);
+    }
+    return null;
+  }
+}
+
+export class ReadyJobs {
+  readonly #turns = new QueueTurns();
+  readonly #lines = new Map<number, Line>();
+  /** How many connections are idle, as far as calls have told. */
+  readonly #idle = new Map<string, number>();
+  readonly #isIdle = (connection: string) => this.#idle.has(connection);
+
+  add(held: HeldJob): void {
+    const { queue } = held.job;
+    let line = this.#lines.get(queue);
+    if (line === undefined) {
+      line = new Line();
+      this.#lines.set(queue, line);
+    }
+    line.add(held, this.#isIdle);
+    this.#turns.add(queue);
+  }
+
+  /** A job that is no longer to be sent; its phase is not `ready` any more. */
+  drop({ job }: HeldJob): void {
+    this.#turns.remove(job.queue);
+  }
+
+  /** Takes the job that is next; null when there is none. */
+  take(onlyCritical: boolean): HeldJob | null {
+    const queue = this.#turns.next(onlyCritical);
+    if (queue === null) return null;
+    const line = this.#lines.get(queue);
+    const held = line?.take(this.#isIdle) ?? null;
+    assert(line !== undefined && held !== null, "a queue whose turn it is has a job");
+    this.#turns.serve(queue);
+    this.#turns.remove(queue);
+    if (this.#useIdle(held.connection)) line.noteIdle(held.connection);
+    return held;
+  }
+
+  /** A call has been answered: its connection waits for another. */
+  noteIdle(connection: string): void {
+    this.#idle.set(connection, (this.#idle.get(connection) ?? 0) + 1);
+    for (const line of this.#lines.values()) line.noteIdle(connection);
+    for (const oldest of this.#idle.keys()) {
+      if (this.#idle.size <= IDLE_MAX) break;
+      this.#idle.delete(oldest);
+    }
+  }
+
+  /** True when there is another. */
+  #useIdle(connection: string): boolean {
+    const count = this.#idle.get(connection) ?? 0;
+    if (count > 1) this.#idle.set(connection, count - 1);
+    else this.#idle.delete(connection);
+    return count > 1;
+  }
+}
