@@ -154,7 +154,8 @@ export const LANE_COUNTS_MAX = 200_000;
 
 // Call limits: what may be set, and up to where waiting jobs are counted for the API.
 export const LIMIT_CONCURRENCY_MAX = 1_000;
-export const LIMIT_PER_SECOND_MIN = 0.01;
+/** The slowest rate is a call in so many seconds. */
+export const LIMIT_SPACING_SECONDS_MAX = 100;
 export const LIMIT_PER_SECOND_MAX = 1_000;
 export const LIMIT_WAITING_COUNTED_MAX = 1_000;
 /** Slots that were not used for so long go back. */
