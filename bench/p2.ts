@@ -32,7 +32,7 @@ export const scenario: Scenario = {
   run: runP2,
 };
 
-interface Leg {
+export interface Leg {
   readonly perSecond: number;
   readonly executorCpuUs: number;
   readonly mysqlCpuUs: number;
@@ -56,7 +56,11 @@ async function runP2(context: ScenarioContext): Promise<ScenarioOutcome> {
   const rounds = options.rounds ?? (options.quick ? 1 : ROUNDS);
   const counts = options.executors === null ? EXECUTORS : [options.executors];
   const measured: Measured = { raw: [], drains: new Map(counts.map((count) => [count, []])) };
-  const tasks = buildTasks(tasksCount, target.url, options.seed);
+  const tasks = buildTasks(
+    tasksCount,
+    options.seed,
+    (_, priority) => `${target.url}/ok/0/${priority}/0`,
+  );
   for (let round = 1; round <= rounds; round++) {
     const targetMs = cpuMsOf(target.pid);
     const first = await callRaw(target, jobs);
@@ -80,8 +84,12 @@ async function runP2(context: ScenarioContext): Promise<ScenarioOutcome> {
   return judge(measured, jobs);
 }
 
-/** Tasks that are not due themselves: their jobs are made beforehand. */
-function buildTasks(count: number, url: string, seed: number): LoadTask[] {
+/** Tasks that are not due themselves: their jobs are made beforehand. `urlOf` is what the task of a number calls. */
+export function buildTasks(
+  count: number,
+  seed: number,
+  urlOf: (index: number, priority: number) => string,
+): LoadTask[] {
   const unit = seededUnit(seed);
   const atMs = Date.now() + DAY_MS;
   const anchor = new Date(atMs).toISOString();
@@ -94,19 +102,20 @@ function buildTasks(count: number, url: string, seed: number): LoadTask[] {
       priority,
       schedule: { type: "every", seconds: 86_400, anchor },
       nextRunAtMs: atMs,
-      url: `${url}/ok/0/${priority}/0`,
+      url: urlOf(i, priority),
       timeoutMs: 30_000,
     };
   });
 }
 
-interface DrainSize {
+export interface DrainSize {
   readonly executors: number;
   readonly tasksCount: number;
   readonly perTask: number;
 }
 
-async function drain(
+/** Drains so many due jobs of each task by fresh executors, after some to warm up. */
+export async function drain(
   databases: BenchDatabases,
   target: Target,
   { executors, tasksCount, perTask }: DrainSize,

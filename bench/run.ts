@@ -24,6 +24,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Scenario>>> = {
   p7: async () => (await import("./p7.ts")).scenario,
   p8: async () => (await import("./p8.ts")).scenario,
   p9: async () => (await import("./p9.ts")).scenario,
+  peers: async () => (await import("./peers.ts")).scenario,
 };
 
 class UsageError extends Error {
