@@ -186,7 +186,11 @@ async function measureTick(databases: BenchDatabases, tasks: TaskStore): Promise
   await makeDue(databases);
   await settle();
   const startMs = performance.now();
-  const done = await materializeDueTasks({ tasks, metrics: openMetrics(), retention: RETENTION });
+  const done = await materializeDueTasks({
+    tasks,
+    metrics: openMetrics("scheduler"),
+    retention: RETENTION,
+  });
   const tookMs = performance.now() - startMs;
   assert(done?.made === TASKS, `a tick makes ${TASKS} jobs, not ${done?.made}`);
   return tookMs;

@@ -21,6 +21,9 @@ export const IDLE_MS = 15_000;
 export const WAIT_TIMEOUT_SECONDS = 20;
 export const LOCK_WAIT_SECONDS = 3;
 
+/** The server's max_allowed_packet should be this at least: a bulk request of 4 MB, written as SQL, with room to spare. */
+export const PACKET_BYTES_MIN = 16 * 1024 * 1024;
+
 /** How often a transaction that the server gave up (deadlock, lock wait) is run again, and the longest pause before that. */
 export const RERUNS_MAX = 5;
 export const RERUN_PAUSE_MS_MAX = 50;

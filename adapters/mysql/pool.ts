@@ -17,6 +17,7 @@ import {
   CONNECT_MS,
   IDLE_MS,
   LOCK_WAIT_SECONDS,
+  PACKET_BYTES_MIN,
   STATEMENT_MS,
   WAIT_TIMEOUT_SECONDS,
 } from "./deadlines.ts";
@@ -54,6 +55,8 @@ export interface PoolOptions {
   readonly account?: RotatingAccount | null;
   /** After which an unused connection is closed. */
   readonly idleMs?: number;
+  /** Called when somebody has to wait for a connection, because all of them are in use. */
+  readonly onWait?: (() => void) | undefined;
 }
 
 const WAITING_MAX = 1_000;
@@ -75,6 +78,7 @@ export function openPool(options: PoolOptions): Pool {
     // With FOUND_ROWS an upsert that changes nothing would count as a row.
     flags: ["-FOUND_ROWS"],
   });
+  if (options.onWait !== undefined) pool.on("enqueue", options.onWait);
   const live = new Set<PoolConnection>();
   pool.on("connection", (connection: PoolConnection) => {
     live.add(connection);
@@ -234,11 +238,19 @@ function wrap(raw: PoolConnection, forget: () => void): Connection {
  */
 function settingsChecker(logger: Logger | null): (session: Session) => Promise<void> {
   let warned = false;
+  let warnedOfPackets = false;
   return async (session) => {
     const [row] = await session.select(
-      "SELECT @@SESSION.transaction_isolation, @@SESSION.wait_timeout, @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_mode",
+      "SELECT @@SESSION.transaction_isolation, @@SESSION.wait_timeout, @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_mode, @@SESSION.max_allowed_packet",
     );
-    const [isolation, waitSeconds, lockWaitSeconds, modes] = row ?? [];
+    const [isolation, waitSeconds, lockWaitSeconds, modes, packetBytes] = row ?? [];
+    if (Number(packetBytes) < PACKET_BYTES_MIN && !warnedOfPackets) {
+      warnedOfPackets = true;
+      logger?.warn(
+        "MySQL refuses larger statements than it should: bulk requests and groups of large bodies may fail; set max_allowed_packet to 16 MB or more",
+        { count: Number(packetBytes) },
+      );
+    }
     const sqlModes = String(modes).split(",");
     const changes: string[] = [];
     if (isolation !== "READ-COMMITTED") changes.push("transaction_isolation = 'READ-COMMITTED'");

@@ -20,6 +20,8 @@ export interface ShardsOptions {
   readonly poolSize?: number;
   /** First part of every database's name; tests choose their own. */
   readonly databasePrefix?: string;
+  /** Called each time that a statement has to wait for a connection. */
+  readonly onPoolWait?: () => void;
 }
 
 const POOL_SIZE = 10;
@@ -28,18 +30,20 @@ const HEARTBEAT_POOL_SIZE = 2;
 /** Opens the stores. Connects when they are first used, so that a database that is away is an error of each call. */
 export function openShards(options: ShardsOptions): Shards {
   const { mysqlUrl, account = null, logger = null, poolSize = POOL_SIZE } = options;
+  const onWait = options.onPoolWait;
   if (!URL.canParse(mysqlUrl)) {
     throw new ConfigurationInvalid("MYSQL_URL has to look like mysql://user:password@host:3306");
   }
   const [name = "0"] = SHARD_NAMES;
   const database = shardDatabase(name, options.databasePrefix ?? DATABASE_PREFIX);
-  const main = openDatabase({ mysqlUrl, database, poolSize, logger, account });
+  const main = openDatabase({ mysqlUrl, database, poolSize, logger, account, onWait });
   const beats = openDatabase({
     mysqlUrl,
     database,
     poolSize: HEARTBEAT_POOL_SIZE,
     logger,
     account,
+    onWait,
   });
   const shard = {
     name,

@@ -35,11 +35,12 @@ export interface DatabaseOptions {
   readonly poolSize: number;
   readonly logger: Logger | null;
   readonly account?: RotatingAccount | null;
+  readonly onWait?: (() => void) | undefined;
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { mysqlUrl, database, poolSize, logger, account = null } = options;
-  const pool = openPool({ mysqlUrl, database, size: poolSize, logger, account });
+  const { mysqlUrl, database, poolSize, logger, account = null, onWait } = options;
+  const pool = openPool({ mysqlUrl, database, size: poolSize, logger, account, onWait });
   return {
     select: (sql, deadlineMs = STATEMENT_MS) =>
       rerunning(logger, performance.now() + deadlineMs, false, (leftMs) =>

@@ -215,6 +215,13 @@ export const GAUGES = {
     services: ["executor"],
     help: "Results and give-backs of this executor that are not written yet",
   },
+  event_loop_delay: {
+    name: "EventLoopDelay",
+    unit: "Seconds",
+    by: "service",
+    services: ["scheduler", "executor"],
+    help: "The longest that this process was busy with one thing, or stood still, since the last line",
+  },
 } as const satisfies Specs;
 
 const LAG = { by: "priority", services: ["executor"] } as const;
@@ -279,6 +286,28 @@ export interface Metrics {
   /** Sent minus `scheduledAt` of a first attempt, in ms. */
   observeLagMs(priority: Priority, lagMs: number): void;
 }
+
+/** What a process has counted since it was asked last. */
+export interface MetricsInterval {
+  readonly counters: ReadonlyMap<CounterName, number>;
+  /** Readings since the last time, in order; at most READINGS_MAX, of which one is the highest. */
+  readonly gauges: ReadonlyMap<ServiceGaugeName, readonly number[]>;
+  readonly priorities: ReadonlyMap<Priority, PriorityInterval>;
+}
+
+export interface PriorityInterval {
+  readonly gauges: ReadonlyMap<PriorityGaugeName, readonly number[]>;
+  /** Null in a process that begins no calls. Percentiles are null when it began none. */
+  readonly lag: {
+    readonly first: number;
+    readonly late: number;
+    readonly p50Ms: number | null;
+    readonly p99Ms: number | null;
+  } | null;
+}
+
+/** Embedded metric format takes no more values of one metric in a line. */
+export const READINGS_MAX = 100;
 
 /** Readings of levels, by whoever looks at them once in a while; in the unit of the gauge. */
 export interface Gauges {

@@ -7,11 +7,14 @@ import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Random } from "#core/ports/random.ts";
+import type { Health } from "./health.ts";
 
 export interface LoopDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Told how steps end. */
+  readonly health?: Pick<Health, "watch" | "unwatch" | "good" | "failed">;
 }
 
 export interface Loop {
@@ -20,7 +23,13 @@ export interface Loop {
   readonly step: () => Promise<number>;
   /** First and longest wait after a failure, ms. */
   readonly backoffMs: { readonly first: number; readonly max: number };
+  /** What it means while steps fail, and what repairs it: for whoever asks the process for its health. */
+  readonly meanwhile?: string;
+  /** A loop of which no step has ended for so long is stuck, ms. */
+  readonly stuckAfterMs?: number;
 }
+
+const STUCK_AFTER_MS = 90_000;
 
 const SAID_AGAIN_EVERY_MS = 10_000;
 
@@ -47,18 +56,30 @@ export async function runLoop(
   stop: AbortSignal,
   wake = new Wake(),
 ): Promise<void> {
+  const { name, meanwhile = "tried again until it works", stuckAfterMs = STUCK_AFTER_MS } = loop;
   stop.addEventListener("abort", wake.set, { once: true });
+  deps.health?.watch({ name, meanwhile, stuckAfterMs });
+  try {
+    await runSteps(deps, loop, stop, wake);
+  } finally {
+    deps.health?.unwatch(name);
+  }
+}
+
+async function runSteps(deps: LoopDeps, loop: Loop, stop: AbortSignal, wake: Wake): Promise<void> {
   let failures = 0;
   let saidMs = Number.NEGATIVE_INFINITY;
   while (!stop.aborted) {
     let delayMs: number;
     try {
       delayMs = await loop.step();
+      deps.health?.good(loop.name);
       if (failures > 0) deps.logger.info(`${loop.name}: working again`, { count: failures });
       failures = 0;
     } catch (error) {
       if (!(error instanceof OperatingError) || !error.retryable) throw error;
       failures++;
+      deps.health?.failed(loop.name, error);
       const grownMs = Math.min(
         loop.backoffMs.max,
         loop.backoffMs.first * 2 ** Math.min(failures - 1, 16),

@@ -3,8 +3,10 @@
  * on and returns its exit code; this file owns signals, exit codes and the deadline on leaving.
  */
 
+import { emfLines } from "#adapters/aws/emf-lines.ts";
 import { systemClock } from "#adapters/system/clock.ts";
-import { type LogLevel, openLogger } from "#adapters/system/logger.ts";
+import { watchEventLoop } from "#adapters/system/event-loop.ts";
+import { type LogLevel, openLogger, type ProcessLogger } from "#adapters/system/logger.ts";
 import { type MetricsInMemory, openMetrics } from "#adapters/system/metrics.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { type EnvDeclaration, type EnvValues, readEnv } from "#adapters/system/read-env.ts";
@@ -13,8 +15,11 @@ import { ConfigurationInvalid } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
 import type { Logger } from "#core/ports/logger.ts";
+import type { MetricService } from "#core/ports/metrics.ts";
+import { Health } from "./health.ts";
+import { serveStatus } from "./serve-status.ts";
 
-const SUMMARY_EVERY_MS = 60_000;
+const METRICS_EVERY_MS = 60_000;
 
 export interface WorkerContext<D extends EnvDeclaration> {
   readonly env: EnvValues<D>;
@@ -22,36 +27,43 @@ export interface WorkerContext<D extends EnvDeclaration> {
   readonly random: typeof systemRandom;
   readonly metrics: MetricsInMemory;
   readonly logger: Logger;
+  readonly health: Health;
   /** Aborted when the process is told to stop. */
   readonly stop: AbortSignal;
 }
 
 /** Runs `main` as this process's only job. Never returns. */
 export async function runWorker<const D extends EnvDeclaration>(
-  name: string,
+  name: MetricService,
   declaration: D,
   main: (context: WorkerContext<D>) => Promise<number>,
 ): Promise<never> {
   const env = readConfiguration(name, declaration);
-  const level = (env as Record<string, unknown>).LOG_LEVEL as LogLevel;
-  const logger = openLogger({ service: name, level });
-  const metrics = openMetrics();
+  const { LOG_LEVEL, METRICS_PORT = 0 } = env as { LOG_LEVEL: LogLevel; METRICS_PORT?: number };
+  const logger = openLogger({ service: name, level: LOG_LEVEL });
+  const metrics = openMetrics(name);
+  const loopDelay = watchEventLoop();
+  metrics.onRead(() => metrics.gauge("event_loop_delay", loopDelay.longestSeconds()));
+  const health = new Health({ clock: systemClock, service: name, pid: process.pid });
+  if (METRICS_PORT > 0)
+    serveStatus(METRICS_PORT, { metrics, report: () => health.report(), logger });
   const stopping = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const)
     process.on(signal, () => {
       if (stopping.signal.aborted) return;
       logger.info("stopping", { signal });
+      health.drain();
       stopping.abort();
       // Whatever hangs, the process is gone before the platform kills it.
       setTimeout(() => process.exit(1), DRAIN_TOTAL_MS).unref();
     });
   // Node would print it as it is, message and all.
   process.on("uncaughtException", (error) => fail(logger, error));
-  const summary = setInterval(() => sayCounters(logger, metrics), SUMMARY_EVERY_MS);
+  const said = setInterval(() => sayMetrics(logger, metrics), METRICS_EVERY_MS);
   try {
-    const context = { env, clock: systemClock, random: systemRandom, metrics, logger };
+    const context = { env, clock: systemClock, random: systemRandom, metrics, logger, health };
     const code = await main({ ...context, stop: stopping.signal });
-    sayCounters(logger, metrics);
+    sayMetrics(logger, metrics);
     logger.info("stopped", { status: code });
     process.exit(code);
   } catch (error) {
@@ -59,7 +71,7 @@ export async function runWorker<const D extends EnvDeclaration>(
     // A bug, or configuration that cannot work: stop here; the platform starts a fresh process and others take the jobs.
     fail(logger, error);
   } finally {
-    clearInterval(summary);
+    clearInterval(said);
   }
 }
 
@@ -86,9 +98,10 @@ function fail(logger: Logger, error: unknown): never {
   process.exit(1);
 }
 
-function sayCounters(logger: Logger, metrics: MetricsInMemory): void {
-  const counters = metrics.takeSummary();
-  if (Object.keys(counters).length > 0) logger.info("since the last summary", { counters });
+/** What came since the last time: the numbers are in the log, and CloudWatch makes metrics of them. */
+function sayMetrics(logger: ProcessLogger, metrics: MetricsInMemory): void {
+  for (const line of emfLines(metrics.service, metrics.take(), systemClock.nowMs()))
+    logger.metrics(line);
 }
 
 /** Retention from the two settings that every process that ends jobs has. */

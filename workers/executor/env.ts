@@ -14,6 +14,8 @@ export const executorEnv = {
     choices: ["debug", "info", "warn", "error", "silent"],
     default: "info",
   },
+  /** Where `/health` and `/metrics` are served, on the loopback interface only; 0: nowhere. */
+  METRICS_PORT: { kind: "integer", min: 0, max: 65_535, default: 0 },
   /** Which shard this process works on. */
   SHARD: { kind: "text", default: "0" },
   /** Calls under way at once; critical jobs have one more for every eight. */

@@ -9,9 +9,10 @@ import { openVaultOf } from "../_shared/open-vault.ts";
 import { retentionOf, runWorker } from "../_shared/run-worker.ts";
 import { shardNamed } from "../_shared/shard-named.ts";
 import { executorEnv } from "./env.ts";
-import { runExecutor } from "./run-executor.ts";
+import { executorLook, readExecutor, runExecutor } from "./run-executor.ts";
 
-await runWorker("executor", executorEnv, async ({ env, clock, random, metrics, logger, stop }) => {
+await runWorker("executor", executorEnv, async (context) => {
+  const { env, clock, random, metrics, logger, health, stop } = context;
   const policy = createEgressPolicy({
     allow: env.EGRESS_ALLOW,
     deny: env.EGRESS_DENY,
@@ -22,6 +23,7 @@ await runWorker("executor", executorEnv, async ({ env, clock, random, metrics, l
     account: await openAccount(env, logger),
     databasePrefix: env.DATABASE_PREFIX,
     logger,
+    onPoolWait: () => metrics.count("pool_waits", 1),
   });
   const shard = shardNamed(shards, env.SHARD);
   const vault = await openVaultOf(env, { shard, clock, logger });
@@ -39,8 +41,10 @@ await runWorker("executor", executorEnv, async ({ env, clock, random, metrics, l
     retention: retentionOf(env),
     slots: env.EXECUTOR_SLOTS,
   });
+  health.look = () => executorLook(executor);
+  metrics.onRead(() => readExecutor(executor, health, metrics));
   logger.info("started", { shard: env.SHARD });
-  const clean = await runExecutor(executor, { clock, random, logger }, stop);
+  const clean = await runExecutor(executor, { clock, random, logger, health }, stop);
   await caller.close();
   await shards.close();
   return clean ? 0 : 1;

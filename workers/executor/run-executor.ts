@@ -1,7 +1,9 @@
 /** Paces an executor's steps in three loops, and drains it on the way out. */
 import { OperatingError } from "#core/domain/errors.ts";
 import { DRAIN_TOTAL_MS, RENEW_RETRY_MS } from "#core/domain/limits.ts";
+import type { Gauges } from "#core/ports/metrics.ts";
 import type { Executor } from "#core/services/executor/executor.ts";
+import type { Health } from "../_shared/health.ts";
 import { type LoopDeps, runLoop, Wake } from "../_shared/run-loop.ts";
 
 /** Results that end within this of each other are written in one group. */
@@ -10,6 +12,19 @@ const IDLE_MS = 60_000;
 const DRAIN_LOOK_MS = 20;
 /** Left for closing connections before the process is killed. */
 const FLUSH_DEADLINE_MS = DRAIN_TOTAL_MS - 2_000;
+
+/** Names of the loops, and what it means while one of them fails. */
+const RENEWING = "lease renewal";
+const WRITING = "writing results";
+const POLLING = "polling";
+const STUCK_AFTER_MS = 15_000;
+const MEANWHILE = {
+  [RENEWING]:
+    "no call starts from 5 s after the last good renewal on, and the reconciler gives the jobs to others; renewed every 0.2 s",
+  [WRITING]:
+    "results wait in memory and are written when the database is back; from 20,000 on nothing is claimed",
+  [POLLING]: "no job is claimed, and no call starts from 5 s after the last good poll on",
+};
 
 /** Runs until `stop`, then drains. False when something could not be written before the deadline: others rescue those jobs. */
 export async function runExecutor(
@@ -25,7 +40,9 @@ export async function runExecutor(
   const renewing = runLoop(
     deps,
     {
-      name: "lease renewal",
+      name: RENEWING,
+      meanwhile: MEANWHILE[RENEWING],
+      stuckAfterMs: STUCK_AFTER_MS,
       step: () => executor.renewOnce(),
       backoffMs: { first: RENEW_RETRY_MS, max: RENEW_RETRY_MS },
     },
@@ -34,7 +51,8 @@ export async function runExecutor(
   const writing = runLoop(
     deps,
     {
-      name: "writing results",
+      name: WRITING,
+      meanwhile: MEANWHILE[WRITING],
       step: () => writeResults(executor, deps),
       backoffMs: { first: 100, max: 1_000 },
     },
@@ -43,7 +61,13 @@ export async function runExecutor(
   );
   const polling = runLoop(
     deps,
-    { name: "polling", step: () => poll(executor), backoffMs: { first: 200, max: 2_000 } },
+    {
+      name: POLLING,
+      meanwhile: MEANWHILE[POLLING],
+      stuckAfterMs: STUCK_AFTER_MS,
+      step: () => poll(executor),
+      backoffMs: { first: 200, max: 2_000 },
+    },
     stop,
     room,
   );
@@ -77,6 +101,32 @@ async function waitedOut(step: () => Promise<void>): Promise<void> {
   } catch (error) {
     if (!(error instanceof OperatingError)) throw error;
   }
+}
+
+/** What an executor says of itself beside how its loops do. */
+export function executorLook(
+  executor: Pick<Executor, "load" | "mayStart">,
+): ReturnType<Health["look"]> {
+  const { held, sending, waiting } = executor.load;
+  const wrong = executor.mayStart
+    ? []
+    : [
+        "no call starts: the lease, or the last poll, is older than 5 s; calls go on with the next good renewal and poll",
+      ];
+  return { wrong, figures: { held, sending, outboxWaiting: waiting } };
+}
+
+/** Reads the levels of an executor for its metrics. */
+export function readExecutor(
+  executor: Pick<Executor, "load">,
+  health: Health,
+  gauges: Gauges,
+): void {
+  const { held, sending, waiting } = executor.load;
+  gauges.gauge("held", held);
+  gauges.gauge("sending", sending);
+  gauges.gauge("outbox_waiting", waiting);
+  gauges.gauge("poll_age", health.sinceGoodMs(POLLING) / 1_000);
 }
 
 async function poll(executor: Executor): Promise<number> {

@@ -10,6 +10,8 @@ export const schedulerEnv = {
     choices: ["debug", "info", "warn", "error", "silent"],
     default: "info",
   },
+  /** Where `/health` and `/metrics` are served, on the loopback interface only; 0: nowhere. */
+  METRICS_PORT: { kind: "integer", min: 0, max: 65_535, default: 0 },
   /** Which shard this process works on. */
   SHARD: { kind: "text", default: "0" },
   ARCHIVE_SUCCEEDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 3_600 },

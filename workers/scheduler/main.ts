@@ -6,25 +6,37 @@ import { retentionOf, runWorker } from "../_shared/run-worker.ts";
 import { shardNamed } from "../_shared/shard-named.ts";
 import { schedulerEnv } from "./env.ts";
 
+const TICK = "scheduler tick";
+const STUCK_AFTER_MS = 30_000;
+
 await runWorker(
   "scheduler",
   schedulerEnv,
-  async ({ env, clock, random, metrics, logger, stop }) => {
+  async ({ env, clock, random, metrics, logger, health, stop }) => {
     const shards = openShards({
       mysqlUrl: env.MYSQL_URL,
       account: await openAccount(env, logger),
       databasePrefix: env.DATABASE_PREFIX,
       logger,
+      onPoolWait: () => metrics.count("pool_waits", 1),
     });
     const { tasks } = shardNamed(shards, env.SHARD);
     const scheduler = new Scheduler({ tasks, metrics, clock, retention: retentionOf(env) });
     const loop = {
-      name: "scheduler tick",
-      step: () => scheduler.tickOnce(),
+      name: TICK,
+      meanwhile:
+        "no jobs are made here; those of the next 30 s are made already, executors make critical ones themselves, and nothing is skipped",
+      stuckAfterMs: STUCK_AFTER_MS,
+      step: async () => {
+        const delayMs = await scheduler.tickOnce();
+        metrics.count("ticks", 1);
+        return delayMs;
+      },
       backoffMs: { first: 200, max: 5_000 },
     };
+    metrics.onRead(() => metrics.gauge("materialize_age", health.sinceGoodMs(TICK) / 1_000));
     logger.info("started", { shard: env.SHARD });
-    await runLoop({ clock, random, logger }, loop, stop);
+    await runLoop({ clock, random, logger, health }, loop, stop);
     await shards.close();
     return 0;
   },

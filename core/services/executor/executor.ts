@@ -105,6 +105,11 @@ export class Executor {
     };
   }
 
+  /** Whether calls may start now: the lease and the last poll are young enough. */
+  get mayStart(): boolean {
+    return this.#lease.mayStart();
+  }
+
   /** Registers or renews the lease. Call it every RENEW_PERIOD_MS, and every RENEW_RETRY_MS while it throws. */
   async renewOnce(): Promise<number> {
     if ((await this.#lease.renewOnce()) === "fenced") {

@@ -41,7 +41,7 @@ function schedulerBefore(tasks: number, dueInMs: number) {
       return shard.tasks.lookAhead(...args);
     },
   };
-  const deps = { tasks: slow, metrics: openMetrics(), clock, retention: RETENTION };
+  const deps = { tasks: slow, metrics: openMetrics("scheduler"), clock, retention: RETENTION };
   const scheduler = new Scheduler(deps);
   const runFor = async (ms: number) => {
     const endMs = clock.nowMs() + ms;
