@@ -87,6 +87,7 @@ export const boundaries: readonly Boundary[] = [
     refused: [
       "#functions/jobs-api/handler.ts",
       "#workers/_shared/loop.ts",
+      "#migrations/migrate.ts",
       "#local/start.ts",
       "#bench/run.ts",
       "#test/support/clock.ts",
@@ -106,6 +107,18 @@ export const boundaries: readonly Boundary[] = [
       "node:crypto",
       "zod",
     ],
+  },
+  {
+    from: "functions/migrate/importer.ts",
+    refused: [
+      "#functions/jobs-api/handler.ts",
+      "#workers/_shared/loop.ts",
+      "#local/start.ts",
+      "../jobs-api/handler.ts",
+      "kysely",
+      "mysql2/promise",
+    ],
+    allowed: ["#migrations/migrate.ts", "#core/domain/errors.ts", "../_shared/problem.ts"],
   },
   {
     from: "functions/_shared/importer.ts",
@@ -136,6 +149,7 @@ export const boundaries: readonly Boundary[] = [
     from: "infra/stacks/importer.ts",
     refused: [
       "#core/domain/job.ts",
+      "#core/ports/clock.ts",
       "#adapters/mysql/job-store.ts",
       "#functions/tasks-api/handler.ts",
       "#functions/_shared/problem.ts",
