@@ -88,6 +88,7 @@ const job: fc.Arbitrary<Job> = fc
           { requiredKeys: ["count", "fromMs", "toMs"] },
         ),
       ),
+      limitKey: fc.constant(null),
     }),
   })
   .map(({ owner, run, retryOf, onTime, fields }) => ({

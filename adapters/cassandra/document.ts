@@ -129,6 +129,8 @@ export function decodeDocument(key: RowKey, text: string): HistoryEntry {
     reason: document.why ?? null,
     retryOf: (document.of as JobId | undefined) ?? null,
     covers: document.cov === undefined ? null : decodeCovers(document.cov),
+    // A job that has ended waits in no line.
+    limitKey: null,
   };
   return {
     job,

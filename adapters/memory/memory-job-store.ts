@@ -68,6 +68,7 @@ export class MemoryJobStore implements JobStore {
         criticalTaskAtMs: this.#criticalTaskAtMs(nowMs),
         liveWorkers: live.length,
         rank: live.filter((workerId) => workerId < request.workerId).length,
+        waiting: [...this.#tables.jobs.values()].some(({ status }) => status === "waiting"),
       };
     });
   }
@@ -132,7 +133,7 @@ export class MemoryJobStore implements JobStore {
       const apply = (result: JobResult) => {
         const job = this.#apply(result.id, eventOfResult(result), nowMs, retention);
         if (job === null) return false;
-        if (result.kind === "fail" && job.status === "pending")
+        if (result.kind === "fail" && (job.status === "pending" || job.status === "waiting"))
           assert(job.queue === result.retryQueue, "the sender counts lanes as the domain does");
         return true;
       };
@@ -289,7 +290,7 @@ export class MemoryJobStore implements JobStore {
     const due = branches.flatMap((branch) =>
       this.#pending(branch.queue, branch.floorMs, nowMs + aheadMs).slice(0, branch.limit),
     );
-    const context = { nowMs, retention: NO_RETENTION, limited: false };
+    const context = { nowMs, retention: NO_RETENTION };
     return due.slice(0, limit).map((job) => {
       const after = applyEvent(job, { kind: "claim", workerId }, context);
       assert(after.kind === "moved", "a pending job can be claimed");
@@ -346,7 +347,7 @@ function unknownClaim(
   return { workerId, claimedAtMs, jobs: jobs.map(claimedJob) };
 }
 
-function claimedJob(job: Job): ClaimedJob {
+export function claimedJob(job: Job): ClaimedJob {
   return {
     id: job.id,
     taskId: job.taskId,
@@ -362,5 +363,6 @@ function claimedJob(job: Job): ClaimedJob {
     lost: job.lost,
     maxAttempts: job.maxAttempts,
     timeoutMs: job.timeoutMs,
+    limitKey: job.limitKey,
   };
 }

@@ -20,10 +20,10 @@ export function applyJobsEffect(
   effect: JobsEffect,
   { nowMs, retention }: At,
 ): void {
-  const event = eventOfEffect(effect, task.requestVersion);
+  const event = eventOfEffect(tables, task, effect);
   if (event === null) return;
   for (const job of jobsOf(tables, task.id)) {
-    const after = applyEvent(job, event, { nowMs, retention, limited: false });
+    const after = applyEvent(job, event, { nowMs, retention });
     if (after.kind === "moved") tables.jobs.set(job.id, after.job);
     if (after.kind === "removed") tables.jobs.delete(job.id);
   }
@@ -34,7 +34,7 @@ export function applyJobsEffect(
 
 /** Earliest `scheduledAt` of the task's jobs that `remove-planned` would remove now; null when there is none. */
 export function plannedFromMs(tables: MemoryTables, taskId: TaskId, nowMs: number): number | null {
-  const context = { nowMs, retention: { succeededMs: 0, endedMs: 0 }, limited: false };
+  const context = { nowMs, retention: { succeededMs: 0, endedMs: 0 } };
   const planned = jobsOf(tables, taskId).filter(
     (job) => applyEvent(job, { kind: "remove-planned" }, context).kind === "removed",
   );
@@ -61,15 +61,17 @@ export function madeOccurrencesMs(tables: MemoryTables, task: Task, nowMs: numbe
     .sort((a, b) => a - b);
 }
 
-function eventOfEffect(effect: JobsEffect, taskVersion: number): JobEvent | null {
+function eventOfEffect(tables: MemoryTables, task: Task, effect: JobsEffect): JobEvent | null {
   switch (effect.kind) {
     case "keep":
       return null;
     case "cancel":
     case "remove-planned":
       return effect;
-    case "resume":
-      return { kind: "resume", taskVersion };
+    case "resume": {
+      const { limitKey = null } = tables.lineOf(task);
+      return { kind: "resume", taskVersion: task.requestVersion, limitKey };
+    }
     default:
       return unreachable(effect);
   }

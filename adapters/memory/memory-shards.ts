@@ -4,7 +4,9 @@
  * time is read elsewhere, so a run with the same calls in the same order ends in the same rows.
  */
 import type { Shard, Shards } from "#core/ports/shards.ts";
+import { MemoryBacklogStore } from "./memory-backlog-store.ts";
 import { MemoryJobStore } from "./memory-job-store.ts";
+import { MemoryLimitStore } from "./memory-limit-store.ts";
 import { MemorySecretStore } from "./memory-secret-store.ts";
 import type { MemoryOptions } from "./memory-tables.ts";
 import { MemoryTables } from "./memory-tables.ts";
@@ -24,6 +26,8 @@ export function openMemoryShards(options: MemoryOptions): MemoryShards {
     jobs: new MemoryJobStore(tables),
     workers: new MemoryWorkerStore(tables),
     secrets: new MemorySecretStore(tables),
+    backlog: new MemoryBacklogStore(tables),
+    limits: new MemoryLimitStore(tables),
   };
   return {
     tables,

@@ -1,4 +1,5 @@
 /** The rows of one shard in memory, and the transaction that every verb runs in. */
+import { type CallLimit, endpointKey, type LimitKey, tenantKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import type { Context, JobEvent, Transition } from "#core/domain/job-state.ts";
@@ -19,7 +20,9 @@ export type Verb =
   | keyof Shard["tasks"]
   | keyof Shard["jobs"]
   | keyof Shard["workers"]
-  | keyof Shard["secrets"];
+  | keyof Shard["secrets"]
+  | keyof Shard["backlog"]
+  | keyof Shard["limits"];
 
 /**
  * Where faults come in: both are awaited around the transaction of every verb, and what they throw the verb throws. Before:
@@ -41,6 +44,17 @@ type MemorySecret = SecretMark & StoredSecret;
 interface WorkerRow {
   readonly leaseUntilMs: number;
   readonly fencedAtMs: number | null;
+}
+
+interface LimitRow {
+  readonly limit: CallLimit;
+  /** Of a rate: no call starts before. */
+  readonly nextCallAtMs: number;
+}
+
+interface SlotsRow {
+  readonly slots: number;
+  readonly takenAtMs: number;
 }
 
 /** The answer of a request that may be repeated. */
@@ -68,6 +82,8 @@ export class MemoryTables {
   readonly dataKeys: WrappedKey[] = [];
   /** Newest first. */
   readonly signingSecrets = new Map<TenantId, readonly StoredSigningSecret[]>();
+  readonly callLimits = new Map<LimitKey, LimitRow>();
+  readonly limitSlots = new Map<LimitKey, Map<WorkerId, SlotsRow>>();
   readonly #options: MemoryOptions;
 
   constructor(options: MemoryOptions) {
@@ -101,6 +117,16 @@ export class MemoryTables {
     }
   }
 
+  /** The line of the jobs that are made of a task as it is. */
+  lineOf({ id, tenantId, requestVersion }: Pick<Task, "id" | "tenantId" | "requestVersion">) {
+    const url = this.versionOf(id, requestVersion)?.request.url;
+    const endpoint = url === undefined ? null : endpointKey(tenantId, url);
+    const line = [endpoint, tenantKey(tenantId)].find(
+      (key) => key !== null && this.callLimits.has(key),
+    );
+    return line === undefined || line === null ? {} : { limitKey: line };
+  }
+
   marksOf(taskId: TaskId): readonly SecretMark[] {
     const secrets = this.secrets.get(taskId) ?? [];
     return secrets.map(({ name, version, fingerprint }) => ({ name, version, fingerprint }));
@@ -123,10 +149,10 @@ export class MemoryTables {
   }
 
   /** Offers an event to a job's row and writes what comes of it; a row that is not there refuses. */
-  applyToJob(id: JobId, event: JobEvent, at: Omit<Context, "limited">): Transition {
+  applyToJob(id: JobId, event: JobEvent, context: Context): Transition {
     const job = this.jobs.get(id);
     if (job === undefined) return { kind: "refused" };
-    const after = applyEvent(job, event, { ...at, limited: false });
+    const after = applyEvent(job, event, context);
     if (after.kind === "moved") this.jobs.set(id, after.job);
     if (after.kind === "removed") this.jobs.delete(id);
     return after;

@@ -14,7 +14,7 @@ export function makeAndTake(
   plan: (due: DueTasks) => MaterializePlan,
 ): Job[] {
   const due = [...tables.tasks.values()]
-    .map(dueTask)
+    .map((task) => dueTask(tables, task))
     .filter(
       ({ id, priority, nextRunAtMs }) =>
         tables.tasks.get(id)?.status === "active" &&
@@ -35,7 +35,7 @@ export function makeAndTake(
     const outcome = applyEvent(
       job,
       { kind: "claim", workerId },
-      { nowMs, retention: { succeededMs: 0, endedMs: 0 }, limited: false },
+      { nowMs, retention: { succeededMs: 0, endedMs: 0 } },
     );
     if (outcome.kind !== "moved") return [];
     tables.jobs.set(id, outcome.job);

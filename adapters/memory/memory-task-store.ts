@@ -127,6 +127,7 @@ export class MemoryTaskStore implements TaskStore {
       const madeMs = madeOccurrencesMs(this.#tables, task, nowMs);
       const edit = decide({
         ...current,
+        ...this.#tables.lineOf(task),
         nowMs,
         plannedFromMs: planned,
         aheadFromMs: ahead,
@@ -146,7 +147,7 @@ export class MemoryTaskStore implements TaskStore {
   runNow(
     tenantId: TenantId,
     taskId: TaskId,
-    make: (task: Task, nowMs: number) => Job,
+    make: (task: Task & DueTask, nowMs: number) => Job,
     idempotency: Idempotency<Job> | null = null,
   ): ReturnType<TaskStore["runNow"]> {
     return this.#tables.transact("runNow", (nowMs) =>
@@ -163,7 +164,7 @@ export class MemoryTaskStore implements TaskStore {
   runTest(
     tenantId: TenantId,
     taskId: TaskId,
-    make: (task: Task, nowMs: number) => Job,
+    make: (task: Task & DueTask, nowMs: number) => Job,
     limit: TestLimit,
   ): ReturnType<TaskStore["runTest"]> {
     return this.#tables.transact("runTest", (nowMs): Awaited<ReturnType<TaskStore["runTest"]>> => {
@@ -269,9 +270,9 @@ export class MemoryTaskStore implements TaskStore {
     return secrets.length === 0 ? { task, version } : { task, version, secrets };
   }
 
-  #insertRun(task: Task, make: (task: Task, nowMs: number) => Job, nowMs: number): Job {
+  #insertRun(task: Task, make: (task: Task & DueTask, nowMs: number) => Job, nowMs: number): Job {
     for (let draw = 0; draw < RUN_DRAWS_MAX; draw++) {
-      const job = make(task, nowMs);
+      const job = make({ ...task, ...this.#tables.lineOf(task) }, nowMs);
       if (this.#tables.insertJobs([job]) === 1) return job;
     }
     assert(false, "a manual run draws a new id");
@@ -301,7 +302,10 @@ export class MemoryTaskStore implements TaskStore {
       const { nextRunAtMs } = task;
       if (task.status !== "active" || nextRunAtMs === null) continue;
       if (nextRunAtMs > nowMs + bounds.horizonMs) continue;
-      (nextRunAtMs < missedBeforeMs ? missed : due).push({ ...dueTask(task), nextRunAtMs });
+      (nextRunAtMs < missedBeforeMs ? missed : due).push({
+        ...dueTask(this.#tables, task),
+        nextRunAtMs,
+      });
     }
     for (const tasks of [missed, due]) {
       tasks.sort(
@@ -331,8 +335,9 @@ export function advanceTask(
   });
 }
 
-export function dueTask(task: Task): DueTask {
+export function dueTask(tables: MemoryTables, task: Task): DueTask {
   return {
+    ...tables.lineOf(task),
     id: task.id,
     tenantId: task.tenantId,
     schedule: task.schedule,

@@ -22,7 +22,7 @@ export function cancelJob(
     if (row === undefined) return { kind: "not-found" };
     const before = readJob(row);
     const [clock] = await session.select(selectClockSql());
-    const context = { nowMs: readInstant(clock?.[0]), retention, limited: false };
+    const context = { nowMs: readInstant(clock?.[0]), retention };
     const after = applyEvent(before, { kind: "cancel", reason: REASON_CANCELLED }, context);
     if (after.kind !== "moved") return { kind: "finished" };
     const { job } = after;

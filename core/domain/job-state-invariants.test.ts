@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { LimitKey } from "./call-limit.ts";
 import type { TenantId, WorkerId } from "./ids.ts";
 import { makeTaskId } from "./ids.ts";
 import type { AttemptRecord, Job } from "./job.ts";
@@ -39,9 +40,14 @@ interface Draw {
   readonly laterMs: number;
   readonly isFinal: boolean;
   readonly reason: string;
-  readonly limited: boolean;
+  readonly limitKey: LimitKey | null;
 }
 
+const line = fc.constantFrom(
+  null,
+  "acme",
+  "acme|https://example.com:443",
+) as fc.Arbitrary<LimitKey | null>;
 const draw: fc.Arbitrary<Draw> = fc.record({
   // What moves a job on comes more often than what ends it.
   kind: fc.constantFrom(
@@ -55,15 +61,17 @@ const draw: fc.Arbitrary<Draw> = fc.record({
   laterMs: fc.constantFrom(0, 1, 1_000, 60_000),
   isFinal: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
   reason: fc.constantFrom(REASON_PAUSED, REASON_PAUSED, REASON_DELETED, REASON_CANCELLED),
-  limited: fc.boolean(),
+  limitKey: line,
 });
-const begin = fc.oneof(
-  fc.constantFrom(-5_000, 45_000, 3_600_000).map((offsetMs) => {
-    return makeScheduledJob(TASK, "schedule", START_MS + offsetMs, START_MS);
-  }),
-  fc.constant(makeScheduledJob(TASK, "catch_up", START_MS - 3_600_000, START_MS)),
-  fc.constant(makeManualJob(TASK, "manual", START_MS, 5, { body: "x" })),
-);
+const begin = fc
+  .tuple(line, fc.constantFrom(-5_000, 45_000, 3_600_000, "catch-up" as const, "manual" as const))
+  .map(([limitKey, how]) => {
+    const task = { ...TASK, ...(limitKey === null ? {} : { limitKey }) };
+    if (how === "manual") return makeManualJob(task, how, START_MS, 5, { body: "x" });
+    return how === "catch-up"
+      ? makeScheduledJob(task, "catch_up", START_MS - 3_600_000, START_MS)
+      : makeScheduledJob(task, "schedule", START_MS + how, START_MS);
+  });
 
 function eventOf(job: Job, drawn: Draw, nowMs: number): JobEvent {
   const workerId = (drawn.isTrue ? job.workerId : null) ?? (WORKERS[drawn.worker] as WorkerId);
@@ -95,13 +103,14 @@ function eventOf(job: Job, drawn: Draw, nowMs: number): JobEvent {
     case "cancel":
       return { kind: "cancel", reason: drawn.reason };
     case "resume":
-      return { kind: "resume", taskVersion: 2 };
+      return { kind: "resume", taskVersion: 2, limitKey: drawn.limitKey };
+    case "release-limit":
+      return { kind: "release-limit", limitKey: drawn.limitKey };
     case "retry":
       return { kind: "retry", moreAttempts: 3 };
     case "archive":
       return { kind: "archive", status: job.status, claimNo, dueAtMs: job.dueAtMs };
     case "remove-planned":
-    case "release-limit":
       return { kind: drawn.kind };
   }
 }
@@ -110,18 +119,18 @@ function eventOf(job: Job, drawn: Draw, nowMs: number): JobEvent {
 function live(
   first: Job,
   draws: readonly Draw[],
-  check: (before: Job, event: JobEvent, after: Job, nowMs: number, limited: boolean) => void,
+  check: (before: Job, event: JobEvent, after: Job, nowMs: number) => void,
 ): void {
   let job = first;
   let nowMs = START_MS;
   for (const drawn of draws) {
     nowMs += drawn.laterMs;
     const event = eventOf(job, drawn, nowMs);
-    const context = { nowMs, retention: RETENTION, limited: drawn.limited };
+    const context = { nowMs, retention: RETENTION };
     const after = applyEvent(job, event, context);
     if (after.kind === "removed") return;
     if (after.kind === "refused") continue;
-    check(job, event, after.job, nowMs, drawn.limited);
+    check(job, event, after.job, nowMs);
     job = after.job;
   }
 }
@@ -159,6 +168,7 @@ test("each status has the fields that go with it", () => {
         assert(after.dueAtMs >= after.runAtMs + after.timeoutMs + BACKSTOP_SLACK_MS);
       }
       if (after.status === "pending" || after.status === "waiting") {
+        assert.equal(after.status === "waiting", after.limitKey !== null);
         assert.equal(after.cancelReason, null);
         assert(after.dueAtMs >= after.runAtMs);
       }
@@ -196,10 +206,10 @@ test("what a job is never changes, its lane only goes down, its records are boun
 
 test("a holder's word counts once: the same event again is refused", () => {
   const property = fc.property(lives, ([first, draws]) =>
-    live(first, draws, (_before, event, after, nowMs, limited) => {
+    live(first, draws, (_before, event, after, nowMs) => {
       const once = ["give-back", "interrupt", "succeed", "fail", "rescue", "archive"];
       if (!once.includes(event.kind)) return;
-      const replay = applyEvent(after, event, { nowMs, retention: RETENTION, limited });
+      const replay = applyEvent(after, event, { nowMs, retention: RETENTION });
       assert.equal(replay.kind, "refused");
     }),
   );

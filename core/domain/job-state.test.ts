@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { LimitKey } from "./call-limit.ts";
 import type { TenantId, WorkerId } from "./ids.ts";
 import { makeTaskId } from "./ids.ts";
 import type { AttemptRecord, Job } from "./job.ts";
@@ -25,7 +26,8 @@ const TIMEOUT = 30_000;
 const W = "00".repeat(16) as WorkerId;
 const OTHER = "01".repeat(16) as WorkerId;
 const KEPT = { succeededMs: 1_000, endedMs: 2_000 };
-const CONTEXT: Context = { nowMs: NOW, retention: KEPT, limited: false };
+const LINE = "acme|https://example.com:443" as LimitKey;
+const CONTEXT: Context = { nowMs: NOW, retention: KEPT };
 
 const RECORD: AttemptRecord = {
   attempt: 2,
@@ -91,9 +93,10 @@ const STATES = {
   "pending: rescued": job(PAST, { claimNo: 2, attempt: 2, lost: 1, workerId: W }),
   "pending: manual": job(LATER, { trigger: "manual" }),
   "pending: catch-up": job(LATER, { trigger: "catch_up" }),
-  "waiting: planned": job(LATER, { status: "waiting" }),
+  "waiting: planned": job(LATER, { status: "waiting", limitKey: LINE }),
   "waiting: rescued": job(PAST, {
     status: "waiting",
+    limitKey: LINE,
     claimNo: 2,
     attempt: 2,
     lost: 1,
@@ -177,10 +180,10 @@ const EVENTS = {
   pause: { kind: "cancel", reason: REASON_PAUSED },
   delete: { kind: "cancel", reason: REASON_DELETED },
   "cancel by the caller": { kind: "cancel", reason: REASON_CANCELLED },
-  resume: { kind: "resume", taskVersion: 9 },
+  resume: { kind: "resume", taskVersion: 9, limitKey: null },
   "remove planned": { kind: "remove-planned" },
   retry: { kind: "retry", moreAttempts: 3 },
-  "release limit": { kind: "release-limit" },
+  "release limit": { kind: "release-limit", limitKey: null },
 } satisfies Record<string, JobEvent>;
 type EventName = keyof typeof EVENTS;
 
@@ -313,7 +316,7 @@ const TABLE: Record<EventName, Row> = {
   "succeed, stranger": {},
   fail: {
     "pending: rescued": { ...again, ...RECORDED_FIRST },
-    "waiting: rescued": { ...again, ...RECORDED_FIRST },
+    "waiting: rescued": { ...again, ...RECORDED_FIRST, status: "waiting" },
     running: { ...again, ...RECORDED },
     "running: ahead of its time": { ...again, ...RECORDED },
     "running: paused": {
@@ -420,8 +423,8 @@ const TABLE: Record<EventName, Row> = {
     },
   },
   "release limit": {
-    "waiting: planned": { status: "pending" },
-    "waiting: rescued": { status: "pending" },
+    "waiting: planned": { status: "pending", limitKey: null },
+    "waiting: rescued": { status: "pending", limitKey: null, dueAtMs: NOW },
   },
 };
 
@@ -465,17 +468,36 @@ describe("every state with every event", () => {
   }
 
   test("of a task with a limit, whatever would be pending again is waiting", () => {
-    for (const [eventName, event] of Object.entries(EVENTS)) {
-      if (event.kind === "release-limit") continue;
+    for (const [eventName, free] of Object.entries(EVENTS)) {
+      const event = "limitKey" in free ? { ...free, limitKey: LINE } : free;
       for (const [stateName, before] of Object.entries(STATES)) {
-        const free = applyEvent(before, event, CONTEXT);
-        const limited = applyEvent(before, event, { ...CONTEXT, limited: true });
-        const moved =
-          free.kind === "moved" && free.job.status === "pending"
-            ? { kind: "moved", job: { ...free.job, status: "waiting" } }
-            : free;
-        assert.deepEqual(limited, moved, `${stateName} + ${eventName}`);
+        const told = `${stateName} + ${eventName}`;
+        const without = applyEvent({ ...before, limitKey: null }, free, CONTEXT);
+        const within = applyEvent({ ...before, limitKey: LINE }, event, CONTEXT);
+        assert.equal(within.kind, without.kind, told);
+        if (within.kind !== "moved" || without.kind !== "moved") continue;
+        const { status } = without.job;
+        const expected = { ...without.job, status: status === "pending" ? "waiting" : status };
+        assert.deepEqual(within.job, { ...expected, limitKey: LINE }, told);
       }
+    }
+  });
+
+  test("a resume gives a job the line of its task as it is by then, a release that of its tenant or none", () => {
+    const other = "acme" as LimitKey;
+    const resumed = applyEvent(
+      { ...STATES["cancelled: paused, claimed, ahead"], limitKey: LINE },
+      { kind: "resume", taskVersion: 9, limitKey: other },
+      CONTEXT,
+    );
+    assert(resumed.kind === "moved");
+    assert.deepEqual([resumed.job.status, resumed.job.limitKey], ["waiting", other]);
+    const waiting = STATES["waiting: rescued"];
+    for (const limitKey of [other, null]) {
+      const released = applyEvent(waiting, { kind: "release-limit", limitKey }, CONTEXT);
+      const status = limitKey === null ? "pending" : "waiting";
+      const job = { ...waiting, status, limitKey, dueAtMs: NOW };
+      assert.deepEqual(released, { kind: "moved", job });
     }
   });
 });

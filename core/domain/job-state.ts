@@ -6,6 +6,7 @@
  * holds both to it. Events that begin a job's life are in make-job.ts.
  */
 import { unreachable } from "./assert.ts";
+import type { LimitKey } from "./call-limit.ts";
 import type { WorkerId } from "./ids.ts";
 import type { AttemptRecord, Job, JobStatus, Retention } from "./job.ts";
 import { REASON_LOST, REASON_PAUSED, REASON_USED_UP } from "./job.ts";
@@ -34,11 +35,17 @@ export type JobEvent =
     } & Held)
   | { readonly kind: "rescue"; readonly claimNo: number }
   | { readonly kind: "cancel"; readonly reason: string }
-  | { readonly kind: "resume"; readonly taskVersion: number }
+  /** `limitKey`: the line of the task's jobs by now. */
+  | {
+      readonly kind: "resume";
+      readonly taskVersion: number;
+      readonly limitKey: LimitKey | null;
+    }
   | { readonly kind: "remove-planned" }
   /** `delayMs` (0 when left out) spaces the jobs of a large retry. */
   | { readonly kind: "retry"; readonly moreAttempts: number; readonly delayMs?: number }
-  | { readonly kind: "release-limit" }
+  /** The limit of its line is gone; `limitKey` is its tenant's where that has one. */
+  | { readonly kind: "release-limit"; readonly limitKey: LimitKey | null }
   /** What the archiver read and copied; any change since keeps the row. */
   | {
       readonly kind: "archive";
@@ -56,8 +63,6 @@ export interface Context {
   /** The database's now. */
   readonly nowMs: number;
   readonly retention: Retention;
-  /** Whether the job's task has a concurrency or rate limit: "pending" then reads "waiting". */
-  readonly limited: boolean;
 }
 
 const REFUSED: Transition = { kind: "refused" };
@@ -93,13 +98,15 @@ export function applyEvent(job: Job, event: JobEvent, context: Context): Transit
     case "cancel":
       return cancel(job, event.reason, context);
     case "resume":
-      return resume(job, event.taskVersion, context);
+      return resume(job, event, context);
     case "remove-planned":
       return isPlanned(job) && job.scheduledAtMs > context.nowMs + FROZEN_MS ? REMOVED : REFUSED;
     case "retry":
       return retry(job, event, context);
     case "release-limit":
-      return job.status === "waiting" ? moved({ ...job, status: "pending" }) : REFUSED;
+      return job.status === "waiting"
+        ? moved(eligible({ ...job, limitKey: event.limitKey }, context))
+        : REFUSED;
     case "archive":
       return isFinished(job.status) &&
         job.dueAtMs <= context.nowMs &&
@@ -145,7 +152,7 @@ function claimed(job: Job, workerId: WorkerId, { nowMs }: Context): Job {
 function eligible(job: Job, context: Context): Job {
   return {
     ...job,
-    status: context.limited ? "waiting" : "pending",
+    status: job.limitKey === null ? "pending" : "waiting",
     dueAtMs: Math.max(job.runAtMs, context.nowMs),
   };
 }
@@ -230,7 +237,11 @@ function cancel(job: Job, reason: string, context: Context): Transition {
 }
 
 /** Takes a pause back: from what still runs, and from what it cancelled and is not due yet. */
-function resume(job: Job, taskVersion: number, context: Context): Transition {
+function resume(
+  job: Job,
+  { taskVersion, limitKey }: Extract<JobEvent, { kind: "resume" }>,
+  context: Context,
+): Transition {
   if (job.status === "running")
     return job.cancelReason === REASON_PAUSED ? moved({ ...job, cancelReason: null }) : REFUSED;
   if (job.status !== "cancelled" || job.reason !== REASON_PAUSED) return REFUSED;
@@ -239,6 +250,7 @@ function resume(job: Job, taskVersion: number, context: Context): Transition {
   const revived: Job = {
     ...job,
     taskVersion,
+    limitKey,
     runAtMs: job.scheduledAtMs,
     reason: null,
     cancelReason: null,

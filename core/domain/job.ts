@@ -1,4 +1,5 @@
 /** A job: one execution of a task. */
+import type { LimitKey } from "./call-limit.ts";
 import type { JobId, TaskId, TenantId, WorkerId } from "./ids.ts";
 import type { Priority } from "./queue.ts";
 
@@ -100,6 +101,8 @@ export interface Job {
   readonly reason: string | null;
   readonly retryOf: JobId | null;
   readonly covers: Covers | null;
+  /** The line in which it waits whenever another would be pending; null: no limit held for it when it was made. */
+  readonly limitKey: LimitKey | null;
 }
 
 /** How long finished jobs stay in the queue's table before they are archived, in ms. */

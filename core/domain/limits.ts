@@ -166,6 +166,10 @@ export const LIMIT_PACE_SLACK_MS = 20;
 export const LIMIT_LINES_MAX = 100;
 export const LINE_HELD_MAX = 500;
 export const LINES_HELD_MAX = 5_000;
+/** Of a rate, jobs are taken that start so long after the last one that may be due. */
+export const LIMIT_START_AHEAD_MS = 1_000;
+/** Jobs of a limit that is gone which go on together. */
+export const RELEASE_GROUP_MAX = 1_000;
 
 // Leases and fences.
 export const WORKER_LEASE_MS = 6_000;

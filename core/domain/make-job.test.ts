@@ -43,6 +43,7 @@ const BLANK: Omit<Job, "id" | "trigger" | "status" | "scheduledAtMs" | "runAtMs"
   reason: null,
   retryOf: null,
   covers: null,
+  limitKey: null,
 };
 
 test("a planned run is pending until its time", () => {

@@ -31,7 +31,13 @@ function common(task: DueTask, trigger: Trigger, scheduledAtMs: number, run: num
     scheduledAtMs,
     maxAttempts: task.maxAttempts,
     timeoutMs: task.timeoutMs,
+    limitKey: task.limitKey ?? null,
   };
+}
+
+/** How a job that is to run begins. */
+function inLine({ limitKey }: DueTask): "pending" | "waiting" {
+  return limitKey === undefined ? "pending" : "waiting";
 }
 
 /** The job of one occurrence. A missed one (`catch_up`) runs now, a lane below `queue`; a late one keeps its time and its lane. */
@@ -46,7 +52,7 @@ export function makeScheduledJob(
   const runAtMs = trigger === "catch_up" ? nowMs : scheduledAtMs;
   return {
     ...job,
-    status: "pending",
+    status: inLine(task),
     queue: trigger === "catch_up" ? oneLaneDown(queue, job.tenantId) : queue,
     runAtMs,
     dueAtMs: Math.max(runAtMs, nowMs),
@@ -62,7 +68,7 @@ export function makeManualJob(
   payload: Payload | null,
 ): Job {
   const job = common(task, trigger, nowMs, run);
-  return { ...job, status: "pending", runAtMs: nowMs, dueAtMs: nowMs, payload };
+  return { ...job, status: inLine(task), runAtMs: nowMs, dueAtMs: nowMs, payload };
 }
 
 /**
@@ -83,6 +89,7 @@ export function makeSkippedJob(
   return {
     ...common(task, "schedule", scheduledAtMs, options.run),
     status: "cancelled",
+    limitKey: null,
     runAtMs: scheduledAtMs,
     dueAtMs: Math.max(scheduledAtMs, options.nowMs) + options.retention.endedMs,
     finishedAtMs: options.nowMs,

@@ -1,4 +1,5 @@
 /** A task: what a tenant asked for. Its request, timeout and retry policy live in immutable versions. */
+import type { LimitKey } from "./call-limit.ts";
 import type { TaskId, TenantId } from "./ids.ts";
 import type { Priority } from "./queue.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
@@ -83,7 +84,10 @@ export type DueTask = Pick<
   | "requestVersion"
   | "timeoutMs"
   | "maxAttempts"
->;
+> & {
+  /** The line of its jobs: its endpoint's key if that has a limit, else its tenant's; absent where neither has one. */
+  readonly limitKey?: LimitKey;
+};
 
 /** A task with the version that new jobs get. */
 export interface TaskWithVersion {

@@ -1,3 +1,4 @@
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { AttemptRecord, Job, JobStatus, Retention, Trigger } from "#core/domain/job.ts";
 import type { Idempotency, Replay } from "./idempotency.ts";
@@ -23,6 +24,8 @@ export interface Poll {
   /** Executors with a live lease, and how many of them have a smaller id than the asker. */
   readonly liveWorkers: number;
   readonly rank: number;
+  /** Whether any job waits under a limit, due or not: then ask `LimitStore.listLines`. */
+  readonly waiting: boolean;
 }
 
 export interface ClaimRequest {
@@ -63,6 +66,8 @@ export interface ClaimedJob {
   readonly lost: number;
   readonly maxAttempts: number;
   readonly timeoutMs: number;
+  /** The line it was taken from, and goes back to; null where it stood in none. */
+  readonly limitKey: LimitKey | null;
 }
 
 /** A claim whose COMMIT was not answered: perhaps ours, perhaps not. */
@@ -90,6 +95,8 @@ export interface HeldKey {
   readonly id: JobId;
   readonly workerId: WorkerId;
   readonly claimNo: number;
+  /** As it was claimed. Not given: what goes back into line does not wait under a limit. */
+  readonly limitKey?: LimitKey | null;
 }
 
 export type JobResult = HeldKey & { readonly record: AttemptRecord } & (
@@ -117,9 +124,11 @@ export interface Recorded {
 export interface RunningKey {
   readonly id: JobId;
   readonly claimNo: number;
+  /** As of HeldKey. */
+  readonly limitKey?: LimitKey | null;
 }
 
-/** What became of a group of rescues. */
+/** What became of a group of rescues; `pending`: in line again, those that wait under a limit included. */
 export interface Rescued {
   readonly pending: number;
   readonly dead: number;
@@ -188,7 +197,7 @@ export interface JobStore {
 
   /**
    * Events 1 and 4 in one transaction: locks critical tasks that are due (skipping those that others hold), lets `plan` (pure) choose,
-   * inserts the jobs, advances the tasks, and claims those of the jobs that are pending.
+   * inserts the jobs, advances the tasks, and claims those of the jobs that are pending: jobs of a limit wait.
    */
   takeCritical(
     request: TakeRequest,

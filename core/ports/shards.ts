@@ -1,5 +1,7 @@
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
+import type { BacklogStore } from "./backlog-store.ts";
 import type { JobStore } from "./job-store.ts";
+import type { LimitStore } from "./limit-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { TaskStore } from "./task-store.ts";
 import type { WorkerStore } from "./worker-store.ts";
@@ -11,6 +13,8 @@ export interface Shard {
   readonly jobs: JobStore;
   readonly workers: WorkerStore;
   readonly secrets: SecretStore;
+  readonly backlog: BacklogStore;
+  readonly limits: LimitStore;
 }
 
 /** The shard map: partitions to shards. The only way to a store. */

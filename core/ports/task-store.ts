@@ -1,3 +1,4 @@
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import type { Priority } from "#core/domain/queue.ts";
@@ -20,6 +21,8 @@ export interface LockedTask extends TaskWithVersion {
   readonly plannedFromMs: number | null;
   /** Earliest `scheduledAt` ahead of now among its schedule's jobs that have not ended, claimed ahead or not; null when there is none. */
   readonly aheadFromMs: number | null;
+  /** The line of jobs that are made of it as it is: see DueTask. */
+  readonly limitKey?: LimitKey;
   /** Occurrences from the task's next run to now that have a row already; absent or empty where there is none. */
   readonly madeMs?: readonly number[];
 }
@@ -192,7 +195,7 @@ export interface TaskStore {
   runNow(
     tenantId: TenantId,
     taskId: TaskId,
-    make: (task: Task, nowMs: number) => Job,
+    make: (task: Task & DueTask, nowMs: number) => Job,
     idempotency?: Idempotency<Job> | null,
   ): Promise<
     { readonly kind: "made"; readonly job: Job } | { readonly kind: "not-found" } | Replay
@@ -205,7 +208,7 @@ export interface TaskStore {
   runTest(
     tenantId: TenantId,
     taskId: TaskId,
-    make: (task: Task, nowMs: number) => Job,
+    make: (task: Task & DueTask, nowMs: number) => Job,
     limit: TestLimit,
   ): Promise<
     | { readonly kind: "made"; readonly job: Job }

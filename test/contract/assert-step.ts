@@ -12,8 +12,7 @@ export function assertStep(
   beforeMs: number,
   afterMs: number,
 ): void {
-  const at = (nowMs: number) =>
-    applyEvent(before, event, { nowMs, retention: RETENTION, limited: false });
+  const at = (nowMs: number) => applyEvent(before, event, { nowMs, retention: RETENTION });
   const early = at(beforeMs);
   const late = at(afterMs);
   if (early.kind === "refused") {

@@ -259,5 +259,6 @@ export function interruption(held: Held, workerId: WorkerId): JobResult {
 
 /** A job as a rescue leaves it: back in line, one loss more, its last holder still named. */
 export function rescuedRow(job: Job, nowMs: number): Job {
-  return { ...job, status: "pending", lost: job.lost + 1, dueAtMs: Math.max(job.runAtMs, nowMs) };
+  const status = job.limitKey === null ? "pending" : "waiting";
+  return { ...job, status, lost: job.lost + 1, dueAtMs: Math.max(job.runAtMs, nowMs) };
 }

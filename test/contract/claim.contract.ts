@@ -75,6 +75,7 @@ function takes(open: OpenStore): void {
           lost: job.lost,
           maxAttempts: job.maxAttempts,
           timeoutMs: job.timeoutMs,
+          limitKey: null,
           ...change,
         });
       }

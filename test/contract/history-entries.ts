@@ -68,6 +68,7 @@ export function finishedJob(
     reason: null,
     retryOf: null,
     covers: null,
+    limitKey: null,
     ...changes,
   };
 }

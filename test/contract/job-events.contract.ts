@@ -178,7 +178,7 @@ class Model {
           one.effect.kind === "cancel"
             ? one.effect
             : one.effect.kind === "resume"
-              ? { kind: "resume", taskVersion: 1 }
+              ? { kind: "resume", taskVersion: 1, limitKey: null }
               : { kind: "remove-planned" };
         return new Map([...this.#jobs.keys()].map((jobId) => [jobId, event]));
       }
@@ -229,7 +229,7 @@ class Model {
       if (what === "give back") back.push(heldKey(held, workerId));
       else results.push(resultOf(held, what, workerId, nowMs));
       events.set(job.id, event);
-      const context = { nowMs, retention: RETENTION, limited: false };
+      const context = { nowMs, retention: RETENTION };
       if (applyEvent(job, event, context).kind !== "refused") moves++;
     }
     const jobs = this.#store.shard.jobs;
@@ -242,7 +242,7 @@ class Model {
 
   /** The claim number is the row's own, or that of an earlier claim. */
   async #rescue(at: readonly number[], nowMs: number): Promise<Map<JobId, JobEvent>> {
-    const context = { nowMs, retention: RETENTION, limited: false };
+    const context = { nowMs, retention: RETENTION };
     const events = new Map<JobId, JobEvent>();
     const keys: RunningKey[] = [];
     const expected = { pending: 0, dead: 0, cancelled: 0, lostRaces: 0 };
@@ -261,7 +261,7 @@ class Model {
   }
 
   async #retry(at: readonly number[], nowMs: number): Promise<Map<JobId, JobEvent>> {
-    const context = { nowMs, retention: RETENTION, limited: false };
+    const context = { nowMs, retention: RETENTION };
     const events = new Map<JobId, JobEvent>();
     const expected = new Map<JobId, RetryOutcome>();
     for (const i of at) {
@@ -290,7 +290,7 @@ class Model {
       assert.equal(outcome.kind, "not-found");
       return new Map();
     }
-    const after = applyEvent(job, event, { nowMs, retention: RETENTION, limited: false });
+    const after = applyEvent(job, event, { nowMs, retention: RETENTION });
     const marked = after.kind === "moved" && after.job.status === "running";
     const done = marked ? "marked" : "cancelled";
     assert.equal(outcome.kind, after.kind === "moved" ? done : "finished");

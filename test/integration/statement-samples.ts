@@ -125,6 +125,7 @@ function claimedJob(task: Task): ClaimedJob {
     lost: 0,
     maxAttempts,
     timeoutMs,
+    limitKey: null,
   };
 }
 

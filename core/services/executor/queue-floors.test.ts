@@ -12,6 +12,7 @@ function poll(nowMs: number, heads: [number, number][]): Poll {
     criticalTaskAtMs: null,
     liveWorkers: 1,
     rank: 0,
+    waiting: false,
   };
 }
 

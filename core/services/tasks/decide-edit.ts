@@ -124,7 +124,7 @@ function restart(
     jobsEffect: { kind: "remove-planned" },
     makeJobs:
       locked.task.status === "active" && locked.task.error === null
-        ? makeOverdueRuns(locked.task, locked.nowMs, context)
+        ? makeOverdueRuns(locked, context)
         : coverPassedRuns(locked.task, {
             ...context,
             nowMs: locked.nowMs,
@@ -134,7 +134,8 @@ function restart(
 }
 
 /** The rows of what is due by now and not made yet, as the scheduler would make them, of the task as it was before the edit. */
-function makeOverdueRuns(task: Task, nowMs: number, context: EditContext): Job[] {
+function makeOverdueRuns(locked: LockedTask, context: EditContext): Job[] {
+  const { task, nowMs, limitKey } = locked;
   const jobs: Job[] = [];
   let nextRunAtMs = task.nextRunAtMs;
   try {
@@ -142,7 +143,7 @@ function makeOverdueRuns(task: Task, nowMs: number, context: EditContext): Job[]
       const left = OVERDUE_ROWS_MAX - jobs.length;
       if (nextRunAtMs === null || nextRunAtMs > nowMs || left <= 0) break;
       const plan = planRuns(
-        { ...task, nextRunAtMs },
+        { ...task, nextRunAtMs, ...(limitKey === undefined ? {} : { limitKey }) },
         {
           nowMs,
           horizonMs: nowMs,

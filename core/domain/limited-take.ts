@@ -1,0 +1,104 @@
+/** What one take of limited jobs comes to: slots per key, and which jobs may start when. Pure: the adapters read, ask and write. */
+import { type LimitKey, type LimitValues, tenantKeyOf } from "./call-limit.ts";
+
+/** When calls of a rate may start: evenly spaced, one after the other, whoever takes them. */
+export class CallTimes {
+  readonly #spacingMs: number;
+  #nextMs: number;
+
+  /** `nextMs`: when the next call may start at the earliest. */
+  constructor(perSecond: number, nextMs: number) {
+    this.#spacingMs = 1_000 / perSecond;
+    this.#nextMs = nextMs;
+  }
+
+  get nextMs(): number {
+    return this.#nextMs;
+  }
+
+  /** A call starts at `atMs`, which is not before `nextMs`. */
+  take(atMs: number): void {
+    this.#nextMs = atMs + this.#spacingMs;
+  }
+}
+
+/** A line as an executor asks for it. */
+interface WantedLine {
+  readonly key: LimitKey;
+  readonly slotsMax: number;
+  readonly tenantSlotsMax: number;
+  readonly jobsMax: number;
+}
+
+/** How many slots are wanted of each key that the lines are held to, in the order of the keys: whoever locks them does it in that. */
+export function slotsWanted(lines: readonly WantedLine[]): Map<LimitKey, number> {
+  const wanted = new Map<LimitKey, number>();
+  const want = (key: LimitKey, slots: number) =>
+    wanted.set(key, Math.max(slots, wanted.get(key) ?? 0));
+  for (const { key, slotsMax, tenantSlotsMax } of lines) {
+    want(key, slotsMax);
+    const tenant = tenantKeyOf(key);
+    if (tenant !== key) want(tenant, tenantSlotsMax);
+  }
+  return new Map([...wanted].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Slots in a worker's hands; `limit` null: the key has none. */
+interface Held {
+  readonly limit: LimitValues | null;
+  readonly slots: number;
+}
+
+/** Whether jobs of a line may be taken: it has a limit, and there is a slot of that and of its tenant's. */
+export function mayTake(key: LimitKey, heldOf: (key: LimitKey) => Held): boolean {
+  const line = heldOf(key);
+  const tenant = heldOf(tenantKeyOf(key));
+  return line.limit !== null && line.slots > 0 && (tenant.limit === null || tenant.slots > 0);
+}
+
+interface Candidate {
+  readonly key: LimitKey;
+  readonly queue: number;
+  readonly dueAtMs: number;
+}
+
+export interface PlannedCall<Item> {
+  readonly item: Item;
+  /** Whole ms; null where no rate holds. */
+  readonly startAtMs: number | null;
+}
+
+/**
+ * Which of the candidates are taken, in their order: those that are due first, by queue, then those that will be, by time, so that none
+ * of a rate waits for one whose time has not come. At most `jobsMax` of each line, none that would start after `untilMs`.
+ */
+export function planCalls<Item extends Candidate>(
+  candidates: readonly Item[],
+  lines: readonly WantedLine[],
+  rates: ReadonlyMap<LimitKey, CallTimes>,
+  { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number },
+): PlannedCall<Item>[] {
+  const left = new Map(lines.map(({ key, jobsMax }) => [key, jobsMax]));
+  const startOf = ({ dueAtMs }: Item) => Math.max(dueAtMs, nowMs);
+  const ordered = [...candidates].sort(
+    (a, b) => startOf(a) - startOf(b) || a.queue - b.queue || a.dueAtMs - b.dueAtMs,
+  );
+  return ordered.flatMap((item) => {
+    const { key } = item;
+    const jobsLeft = left.get(key) ?? 0;
+    if (jobsLeft <= 0) return [];
+    const own = ratesOf(key, rates);
+    const atMs = Math.max(startOf(item), ...own.map(({ nextMs }) => nextMs));
+    if (atMs > untilMs) return [];
+    for (const rate of own) rate.take(atMs);
+    left.set(key, jobsLeft - 1);
+    return [{ item, startAtMs: own.length === 0 ? null : Math.ceil(atMs) }];
+  });
+}
+
+function ratesOf(key: LimitKey, rates: ReadonlyMap<LimitKey, CallTimes>): CallTimes[] {
+  const tenant = tenantKeyOf(key);
+  const own = rates.get(key);
+  const shared = tenant === key ? undefined : rates.get(tenant);
+  return [own, shared].filter((rate) => rate !== undefined);
+}
