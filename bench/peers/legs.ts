@@ -1,6 +1,6 @@
 /** A peer's leg as a process of its own: it fills its queue, waits for our word, drains, and tells what that took. */
 import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { runCommand } from "#local/run-command.ts";
@@ -69,7 +69,8 @@ interface Leg {
 /** A peer whose leg is a script of Node. */
 export function runScript({ dir, calls, onReady }: Leg, name: string, server: string) {
   const { target, paths, atOnce, payload } = calls;
-  const given = JSON.stringify({ server, target, jobs: paths.length, atOnce, payload, paths });
+  const given = join(dir, "calls.json");
+  writeFileSync(given, JSON.stringify({ server, target, atOnce, payload, paths }));
   return runLeg(process.execPath, [join(dir, "node", `${name}.mjs`), given], onReady);
 }
 
@@ -80,7 +81,9 @@ export function runDbScheduler({ dir, calls, onReady }: Leg, mysqlUrl: string, d
   const folder = join(dir, "db-scheduler");
   const classpath = readFileSync(join(folder, "classpath.txt"), "utf8").trim();
   const path = `${join(folder, "target", "classes")}:${classpath}`;
-  const args = [jdbc, username, target, paths.length, atOnce, payload, paths.join(",")];
+  const pathsFile = join(dir, "paths.txt");
+  writeFileSync(pathsFile, paths.join("\n"));
+  const args = [jdbc, username, target, atOnce, payload, pathsFile];
   return runLeg("java", ["-cp", path, "Leg", ...args.map(String)], onReady);
 }
 

@@ -5,10 +5,14 @@
  * A leg fills its queue, says `ready`, waits for a line on its standard input, drains, and prints its figures as one line.
  */
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { Pool } from "undici";
 
 /** `server` is where its queue lives; `paths[i]` is what job `i` calls at `target`. */
-export const { server, target, jobs, atOnce, payload, paths } = JSON.parse(process.argv[2]);
+export const { server, target, atOnce, payload, paths } = JSON.parse(
+  readFileSync(process.argv[2], "utf8"),
+);
+export const jobs = paths.length;
 
 const pool = new Pool(target, { connections: atOnce, allowH2: false });
 

@@ -8,6 +8,8 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Timestamp;
 import java.time.Duration;
 import java.time.Instant;
@@ -15,13 +17,13 @@ import java.util.concurrent.CountDownLatch;
 
 /** db-scheduler on MySQL: its lock-and-fetch polling, as many threads as calls may be under way, the JDK's HTTP client. */
 public class Leg {
-  // Arguments: JDBC URL, user, target, jobs, threads, payload, paths (comma-separated).
+  // Arguments: JDBC URL, user, target, threads, payload, a file with the path of each job on a line.
   public static void main(String[] args) throws Exception {
     String target = args[2];
-    int jobs = Integer.parseInt(args[3]);
-    int threads = Integer.parseInt(args[4]);
-    String payload = args[5];
-    String[] paths = args[6].split(",");
+    int threads = Integer.parseInt(args[3]);
+    String payload = args[4];
+    String[] paths = Files.readAllLines(Path.of(args[5])).toArray(String[]::new);
+    int jobs = paths.length;
 
     HikariConfig config = new HikariConfig();
     config.setJdbcUrl(args[0]);
@@ -34,7 +36,7 @@ public class Leg {
     CountDownLatch left = new CountDownLatch(jobs);
     OneTimeTask<Void> task = Tasks.oneTime("call").execute((instance, context) -> {
       String id = instance.getId();
-      HttpRequest request = HttpRequest.newBuilder(URI.create(target + paths[Integer.parseInt(id) % paths.length]))
+      HttpRequest request = HttpRequest.newBuilder(URI.create(target + paths[Integer.parseInt(id)]))
           .header("content-type", "application/json")
           .header("idempotency-key", "job_" + id)
           .header("x-scheduled-at", "2026-01-01T00:00:00.000Z")
