@@ -9,6 +9,8 @@ export const STATEMENT_MS = 5_000;
 /** From BEGIN to the answer of COMMIT. */
 export const TRANSACTION_MS = 10_000;
 export const POLL_MS = 2_000;
+/** For a look that nobody waits for: it must not add to what a database that is slow has to do. */
+export const BACKLOG_MS = 2_000;
 export const CLAIM_MS = CLAIM_DEADLINE_MS;
 export const HEARTBEAT_MS = 1_000;
 /** Waits for a COMMIT under way, whose holder the server may still have to give up. */

@@ -3,6 +3,7 @@ import { ConfigurationInvalid } from "#core/domain/errors.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import type { RotatingAccount } from "./account.ts";
+import { backlogStore } from "./backlog-store.ts";
 import { DATABASE_PREFIX, SHARD_NAMES, shardDatabase } from "./database-names.ts";
 import { jobStore } from "./job-store.ts";
 import { secretStore } from "./secret-store.ts";
@@ -51,6 +52,7 @@ export function openShards(options: ShardsOptions): Shards {
     jobs: jobStore(main),
     workers: workerStore(beats),
     secrets: secretStore(main),
+    backlog: backlogStore(main),
   };
   return {
     forTask: () => shard,

@@ -171,7 +171,7 @@ export const GAUGES = {
     unit: "Count",
     by: "service",
     services: ["reconciler"],
-    help: "Places in line before concurrency and rate limits (a job has one for each of its limits), counted up to BACKLOG_COUNTED_MAX",
+    help: "Jobs that are due and wait under a concurrency or rate limit, counted up to BACKLOG_COUNTED_MAX",
   },
   archive_backlog: {
     name: "ArchiveBacklog",

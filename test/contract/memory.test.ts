@@ -1,5 +1,6 @@
 import { MemoryControlStore } from "#adapters/memory/memory-control-store.ts";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
+import { backlogStoreContract } from "./backlog-store.contract.ts";
 import type { ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
 import { jobStoreContract } from "./job-store.contract.ts";
@@ -39,6 +40,7 @@ async function open(): Promise<ContractStore> {
 taskStoreContract("memory", open);
 jobStoreContract("memory", open);
 workerStoreContract("memory", open);
+backlogStoreContract("memory", open);
 secretStoreContract("memory", open);
 controlStoreContract("memory", async () => ({
   control: new MemoryControlStore(tickingClock()),

@@ -9,6 +9,7 @@ import { jobIdFromBytes, partitionOfJob } from "#core/domain/ids.ts";
 import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import { makeTestDatabases, type TestDatabases } from "#test/integration/databases.ts";
+import { backlogStoreContract } from "./backlog-store.contract.ts";
 import type { ContractControl, ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
 import { jobStoreContract } from "./job-store.contract.ts";
@@ -98,5 +99,6 @@ test("sessions run in a zone that is not UTC, so that a zone mistake cannot hide
 taskStoreContract("mysql", open);
 jobStoreContract("mysql", open);
 workerStoreContract("mysql", open);
+backlogStoreContract("mysql", open);
 secretStoreContract("mysql", open);
 controlStoreContract("mysql", openControl);

@@ -3,6 +3,7 @@
 import { advanceTasksSql } from "#adapters/mysql/statements/advance-tasks.ts";
 import * as apiKeys from "#adapters/mysql/statements/api-keys.ts";
 import * as archiveJobs from "#adapters/mysql/statements/archive-jobs.ts";
+import * as backlog from "#adapters/mysql/statements/backlog.ts";
 import * as cancelJob from "#adapters/mysql/statements/cancel-job.ts";
 import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
 import { deleteLimitedSql } from "#adapters/mysql/statements/delete-limited.ts";
@@ -317,6 +318,11 @@ function singles(): Sample[] {
     selectArchiveHeadsSql: archiveJobs.selectArchiveHeadsSql(),
     listArchivableSql: archiveJobs.listArchivableSql(archiveJobs.ARCHIVE_BRANCHES, 1_000),
     countArchivableSql: archiveJobs.countArchivableSql(archiveJobs.ARCHIVE_BRANCHES, 100_000),
+    selectBacklogHeadsSql: backlog.selectBacklogHeadsSql(60_000),
+    countBacklogSql: backlog.countBacklogSql(
+      [{ ranges: backlog.WAITING_RANGES, aheadMs: 60_000 }],
+      20_000,
+    ),
     lockEndedTasksSql: purgeTasks.lockEndedTasksSql(86_400_000, 100),
     listExpiredKeysSql: idempotencyKeys.listExpiredKeysSql(100),
     insertWorkerSql: workers.insertWorkerSql(WORKER, 6_000),

@@ -1,0 +1,64 @@
+/**
+ * How much waits, for whoever watches. Entries of the queue index are counted in exact ranges and up to a bound, so that the cost
+ * is the same at a standstill of a million jobs.
+ */
+import { PRIORITIES, priorityRank, QUEUES } from "#core/domain/queue.ts";
+import { integer, interval } from "../literals.ts";
+
+/** A queue's jobs in one of the states in which jobs wait. */
+export interface WaitingRange {
+  readonly status: "pending" | "waiting";
+  readonly queue: number;
+}
+
+export const WAITING_RANGES: readonly WaitingRange[] = (["pending", "waiting"] as const).flatMap(
+  (status) => Array.from({ length: QUEUES }, (_, queue) => ({ status, queue })),
+);
+
+function range({ status, queue }: WaitingRange, aheadMs: number): string {
+  return `FROM jobs FORCE INDEX (queue) WHERE status = '${status}' AND queue = ${integer(queue)} AND due_at <= UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
+}
+
+/**
+ * Which ranges have anything that is due by now + `aheadMs`, and what is not made: literal sub-selects, of which each reads one entry.
+ *
+ * Index: queue (status, queue, due_at) for the heads; next_run (status, priority, next_run_at) for what is not made; the workers are
+ *   few. Locks: none. Isolation: READ COMMITTED.
+ * Result: one row: clock, live workers, the earliest run of each priority that is due and not made (NULL: none), then the earliest
+ *   `due_at` of each of WAITING_RANGES, NULL where nothing has come to it.
+ */
+export function selectBacklogHeadsSql(aheadMs: number): string {
+  const unmade = PRIORITIES.map(
+    (priority) =>
+      `(SELECT next_run_at FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank(priority)} AND next_run_at <= UTC_TIMESTAMP(3) ORDER BY next_run_at LIMIT 1)`,
+  );
+  const heads = WAITING_RANGES.map(
+    (one) => `(SELECT due_at ${range(one, aheadMs)} ORDER BY due_at LIMIT 1)`,
+  );
+  return `SELECT ${[
+    "UTC_TIMESTAMP(3)",
+    "(SELECT COUNT(*) FROM workers WHERE fenced_at IS NULL AND lease_until > UTC_TIMESTAMP(3))",
+    ...unmade,
+    ...heads,
+  ].join(", ")}`;
+}
+
+/** What is counted together: jobs of these ranges that are due by now + `aheadMs`. */
+export interface Count {
+  readonly ranges: readonly WaitingRange[];
+  readonly aheadMs: number;
+}
+
+/**
+ * Jobs that wait, each count up to `max`.
+ *
+ * Index: queue, an exact range per branch; it covers the statement. Locks: none. Isolation: READ COMMITTED.
+ * Result: one row, a column per count.
+ */
+export function countBacklogSql(counts: readonly Count[], max: number): string {
+  const columns = counts.map(({ ranges, aheadMs }) => {
+    const branches = ranges.map((one) => `(SELECT 1 ${range(one, aheadMs)} LIMIT ${integer(max)})`);
+    return `(SELECT COUNT(*) FROM (${branches.join(" UNION ALL ")} LIMIT ${integer(max)}) AS counted)`;
+  });
+  return `SELECT ${columns.join(", ")}`;
+}

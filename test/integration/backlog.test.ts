@@ -1,0 +1,108 @@
+/** What watching costs: however much waits, a look reads no more than it counts. And what a server that is set up badly is told. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { instant } from "#adapters/mysql/literals.ts";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { countBacklogSql, selectBacklogHeadsSql } from "#adapters/mysql/statements/backlog.ts";
+import { PRIORITIES } from "#core/domain/queue.ts";
+import type { LogFields } from "#core/ports/logger.ts";
+import type { Shards } from "#core/ports/shards.ts";
+import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { seedRows } from "./seed-rows.ts";
+
+const ROWS = 40_000;
+const MAX = 500;
+
+describe("backlog", () => {
+  let databases: TestDatabases;
+  let shards: Shards;
+
+  before(async () => {
+    databases = await makeTestDatabases();
+    await seedRows(databases, { tasks: ROWS, jobs: ROWS });
+    // Two lanes of every priority, so that a count goes over more than one range.
+    await databases.run("UPDATE jobs SET queue = queue + 5 WHERE part % 3 = 0");
+    const { mysqlUrl, databasePrefix } = databases;
+    shards = openShards({ mysqlUrl, databasePrefix });
+  });
+  after(async () => {
+    await shards.close();
+    await databases.drop();
+  });
+
+  /** Index entries and rows that a statement reads, one by one. */
+  async function readsOf(sql: string): Promise<number> {
+    await databases.run("FLUSH STATUS");
+    await databases.run(sql);
+    const rows = await databases.run("SHOW SESSION STATUS LIKE 'Handler_read%'");
+    return rows.reduce((sum, row) => sum + Number(row.Value), 0);
+  }
+
+  test("a look tells what a full count tells", async () => {
+    const [shard] = shards.all();
+    assert.ok(shard);
+    const { priorities, nowMs } = await shard.backlog.measure(1_000_000, 60_000);
+    const soon = `due_at <= ${instant(nowMs + 60_000)}`;
+    const rows = await databases.run(
+      `SELECT queue DIV 16 AS rank_of, SUM(due_at <= ${instant(nowMs)}) AS due, COUNT(*) AS soon FROM jobs WHERE status = 'pending' AND ${soon} GROUP BY rank_of ORDER BY rank_of`,
+    );
+    assert.equal(rows.length, PRIORITIES.length);
+    for (const [rank, priority] of PRIORITIES.entries()) {
+      const of = priorities.get(priority);
+      assert.ok(of && of.due > 1_000);
+      // The two statements of a look are some ms apart, and 80 jobs a second become due.
+      const near = (counted: number, exact: unknown) =>
+        assert.ok(Math.abs(counted - Number(exact)) <= 100, `${counted} for ${exact}`);
+      near(of.due, rows[rank]?.due);
+      near(of.soon, rows[rank]?.soon);
+      assert.ok(of.unmadeSinceMs !== null && of.unmadeSinceMs < nowMs);
+    }
+  });
+
+  test("a look reads an entry per range, then no more than it counts", async () => {
+    const [shard] = shards.all();
+    assert.ok(shard);
+    const heads = await readsOf(selectBacklogHeadsSql(60_000));
+    assert.ok(heads <= 150, `${heads} reads for 132 heads`);
+    const ranges = [0, 5].map((queue) => ({ status: "pending", queue }) as const);
+    const counts = [0, 60_000].map((aheadMs) => ({ ranges, aheadMs }));
+    const exact = await readsOf(countBacklogSql(counts, 1_000_000));
+    assert.ok(exact > 4_000, `${exact}: there is more to read than may be counted`);
+    const bounded = await readsOf(countBacklogSql(counts, MAX));
+    // What a derived table takes in is read once more from it.
+    assert.ok(
+      bounded <= counts.length * 2 * MAX + 10,
+      `${bounded} reads for two counts up to ${MAX}`,
+    );
+    const { priorities } = await shard.backlog.measure(MAX, 60_000);
+    for (const of of priorities.values()) assert.deepEqual([of.due, of.soon], [MAX, MAX]);
+  });
+});
+
+test("a server that refuses large statements is said once, with what to set", async () => {
+  const databases = await makeTestDatabases();
+  const { mysqlUrl, databasePrefix, run } = databases;
+  const [before] = await run("SELECT @@GLOBAL.max_allowed_packet AS bytes");
+  const said: [string, LogFields | undefined][] = [];
+  const say = (message: string, fields?: LogFields) => void said.push([message, fields]);
+  const logger = { info: say, warn: say, error: say };
+  const ask = async () => {
+    const shards = openShards({ mysqlUrl, databasePrefix, logger });
+    const looks = shards.all().map(({ backlog }) => [backlog.measure(1, 0), backlog.measure(1, 0)]);
+    await Promise.all(looks.flat());
+    await shards.close();
+  };
+  try {
+    await ask();
+    assert.deepEqual(said, []);
+    // Still enough for what other test files send meanwhile.
+    await run("SET GLOBAL max_allowed_packet = 12582912");
+    await ask();
+  } finally {
+    await run(`SET GLOBAL max_allowed_packet = ${before?.bytes}`);
+    await databases.drop();
+  }
+  assert.equal(said.length, 1);
+  assert.match(said[0]?.[0] ?? "", /set max_allowed_packet to 16 MB or more/);
+  assert.deepEqual(said[0]?.[1], { count: 12_582_912 });
+});
