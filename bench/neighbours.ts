@@ -11,6 +11,7 @@ import { emptyTables, insertTasks } from "./insert-tasks.ts";
 import { lagsByPriority } from "./lag.ts";
 import { type LoadTask, seededTaskId, seededUnit, tenantNamed } from "./load-model.ts";
 import type { ScenarioContext } from "./scenario.ts";
+import { giveSigningSecrets } from "./signing-secrets.ts";
 import type { BenchDatabases } from "./stack.ts";
 
 /** Tasks of `tenants` tenants, each with `tasks` of them that run every `seconds`, all in the same second. */
@@ -67,6 +68,7 @@ export async function runLeg(
   const unit = seededUnit(options.seed);
   const tasks = [watched, ...beside].flatMap((herd) => tasksOf(herd, target.url, firstMs, unit));
   await insertTasks(databases, tasks);
+  await giveSigningSecrets(databases, tasks);
   await using workers = await startWorkers(databases, { schedulers: 1, executors, slots });
   await sleepUntil(untilMs, signal);
   const expected = watched.tenants * watched.tasks * seconds;

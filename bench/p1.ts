@@ -7,6 +7,7 @@ import { emptyTables, insertTasks, instantSql } from "./insert-tasks.ts";
 import { LAG_HEADS, lagFigures, lagLines, lagRows, lagsByPriority } from "./lag.ts";
 import { buildLoadModel, STEADY_GROUP } from "./load-model.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
+import { giveSigningSecrets } from "./signing-secrets.ts";
 import { openBenchDatabases } from "./stack.ts";
 
 const SECONDS = 120;
@@ -42,6 +43,7 @@ async function runP1(context: ScenarioContext): Promise<ScenarioOutcome> {
   });
   say(`inserting ${tasks.length} tasks`);
   await insertTasks(databases, tasks);
+  await giveSigningSecrets(databases, tasks);
   const executors = options.executors ?? 1;
   await using workers = await startWorkers(databases, { schedulers: 1, executors });
   const fromMs = Date.now() + AHEAD_MS;

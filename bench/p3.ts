@@ -10,6 +10,7 @@ import { emptyTables, insertTasks, instantSql } from "./insert-tasks.ts";
 import { LAG_HEADS, lagFigures, lagLines, lagRows, lagsByPriority } from "./lag.ts";
 import { buildLoadModel, PEAK_GROUP } from "./load-model.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
+import { giveSigningSecrets } from "./signing-secrets.ts";
 import { type BenchDatabases, openBenchDatabases } from "./stack.ts";
 
 const QUICK_SCALE = 0.02;
@@ -46,6 +47,7 @@ async function runP3(context: ScenarioContext): Promise<ScenarioOutcome> {
   const jobs = tasks.filter(({ url }) => url.endsWith(`/${PEAK_GROUP}`)).length;
   say(`inserting ${tasks.length} tasks, ${jobs} of them for the peak`);
   await insertTasks(databases, tasks);
+  await giveSigningSecrets(databases, tasks);
   const rawBefore = await callRaw(target, jobs);
   const aheadMs = quick ? QUICK_AHEAD_MS : AHEAD_MS;
   const peakAtMs = Math.ceil((Date.now() + aheadMs) / 1_000) * 1_000;
