@@ -196,6 +196,8 @@ export const SEEN_APART_MS = 4_000;
 export const PASS_GAP_MS_MAX = 15_000;
 /** A pass that gives back for so long lets the next one look first. */
 export const RESCUE_PASS_MS_MAX = 5_000;
+/** From one look at the backlog to the next. */
+export const MEASURE_PERIOD_MS = 15_000;
 export const EXPIRED_WORKERS_MAX = 1_000;
 export const FENCED_WORKERS_MAX = 1_000;
 export const RETRY_GROUP_MAX = 1_000;

@@ -6,14 +6,16 @@ import { createHash } from "node:crypto";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { openLogger } from "#adapters/system/logger.ts";
+import { openMetrics } from "#adapters/system/metrics.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
 import { ARCHIVE_LEFT_MS } from "#core/domain/limits.ts";
-import { runArchiver } from "#core/services/archiver/run-archiver.ts";
+import { type ArchiverRun, runArchiver } from "#core/services/archiver/run-archiver.ts";
 import { connectHistory } from "../_shared/connect-history.ts";
 import { endOf, type Invocation, onEachShard } from "../_shared/on-each-shard.ts";
 import { openAccount } from "../_shared/open-account.ts";
 import { processEnv } from "../_shared/process-env.ts";
+import { sayingMetrics } from "../_shared/say-metrics.ts";
 import { archiverEnv } from "./env.ts";
 
 /** For one row; nobody waits for it but the rows behind it. */
@@ -21,11 +23,13 @@ const HISTORY_WRITE_MS = 5_000;
 
 const env = readEnv(archiverEnv, processEnv(), { ownPrefix: "CASSANDRA_" });
 const logger = openLogger({ service: "archiver", level: env.LOG_LEVEL });
+export const metrics = openMetrics("archiver");
 const shards = openShards({
   mysqlUrl: env.MYSQL_URL,
   account: await openAccount(env, logger),
   databasePrefix: env.DATABASE_PREFIX,
   logger,
+  onPoolWait: () => metrics.count("pool_waits", 1),
 });
 const deps = {
   history: connectHistory(env, HISTORY_WRITE_MS),
@@ -37,5 +41,16 @@ const deps = {
 
 export async function handler(_event: unknown, invocation: Invocation): Promise<void> {
   const endMs = endOf(invocation, systemClock, ARCHIVE_LEFT_MS);
-  await onEachShard(shards, (shard) => runArchiver({ ...deps, shard }, endMs));
+  await sayingMetrics({ clock: systemClock, logger, metrics }, () =>
+    onEachShard(shards, async (shard) => countRun(await runArchiver({ ...deps, shard }, endMs))),
+  );
+}
+
+function countRun({ moved, kept, end, purgedTasks, waiting }: ArchiverRun): void {
+  metrics.count("archive_runs", 1);
+  metrics.count("archived_rows", moved);
+  metrics.count("archive_kept", kept);
+  metrics.count("purged_tasks", purgedTasks);
+  if (end === "stopped") metrics.count("archive_stopped", 1);
+  if (waiting !== null) metrics.gauge("archive_backlog", waiting);
 }

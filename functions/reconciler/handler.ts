@@ -5,12 +5,16 @@
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { openLogger } from "#adapters/system/logger.ts";
+import { openMetrics } from "#adapters/system/metrics.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
 import { RECONCILE_RUN_MS } from "#core/domain/limits.ts";
-import { runPasses } from "#core/services/reconciler/run-passes.ts";
+import type { Shard } from "#core/ports/shards.ts";
+import { type Reconciled, runPasses } from "#core/services/reconciler/run-passes.ts";
+import { watchBacklog } from "#core/services/reconciler/watch-backlog.ts";
 import { endOf, type Invocation, onEachShard } from "../_shared/on-each-shard.ts";
 import { openAccount } from "../_shared/open-account.ts";
 import { processEnv } from "../_shared/process-env.ts";
+import { sayingMetrics } from "../_shared/say-metrics.ts";
 import { reconcilerEnv } from "./env.ts";
 
 /** A pass that has begun ends in this time. */
@@ -19,11 +23,13 @@ const PASS_LEFT_MS = 10_000;
 const env = readEnv(reconcilerEnv, processEnv(), { ownPrefix: "ARCHIVE_" });
 const clock = systemClock;
 const logger = openLogger({ service: "reconciler", level: env.LOG_LEVEL });
+export const metrics = openMetrics("reconciler");
 const shards = openShards({
   mysqlUrl: env.MYSQL_URL,
   account: await openAccount(env, logger),
   databasePrefix: env.DATABASE_PREFIX,
   logger,
+  onPoolWait: () => metrics.count("pool_waits", 1),
 });
 const retention = {
   succeededMs: env.ARCHIVE_SUCCEEDED_AFTER_SECONDS * 1_000,
@@ -35,5 +41,23 @@ export async function handler(_event: unknown, invocation: Invocation): Promise<
     clock.monotonicMs() + RECONCILE_RUN_MS,
     endOf(invocation, clock, PASS_LEFT_MS),
   );
-  await onEachShard(shards, (shard) => runPasses({ shard, clock, logger, retention }, endMs));
+  await sayingMetrics({ clock, logger, metrics }, () =>
+    onEachShard(shards, (shard) => watchShard(shard, endMs)),
+  );
+}
+
+async function watchShard(shard: Shard, endMs: number): Promise<void> {
+  const watched = watchBacklog({ shard, clock, logger, gauges: metrics }, endMs);
+  const passes = runPasses({ shard, clock, logger, retention }, endMs).then(countPasses);
+  const ended = await Promise.allSettled([passes, watched]);
+  for (const each of ended) if (each.status === "rejected") throw each.reason;
+}
+
+function countPasses({ passes, failed, fenced, pending, dead, cancelled }: Reconciled): void {
+  metrics.count("passes", passes);
+  metrics.count("passes_failed", failed);
+  metrics.count("fenced", fenced);
+  metrics.count("rescued", pending);
+  metrics.count("dead", dead);
+  metrics.count("rescued_cancelled", cancelled);
 }

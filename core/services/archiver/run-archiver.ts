@@ -6,6 +6,8 @@ import { type Archived, type ArchiverDeps, archiveJobs } from "./archive-jobs.ts
 
 export interface ArchiverRun extends Archived {
   readonly purgedTasks: number;
+  /** Jobs that are left, counted up to ARCHIVE_BACKLOG_COUNTED_MAX; null where they could not be counted. */
+  readonly waiting: number | null;
 }
 
 /** Begins nothing after `endMs` (monotonic). A store that is away ends the run early; the next one goes on. */
@@ -13,27 +15,25 @@ export async function runArchiver(deps: ArchiverDeps, endMs: number): Promise<Ar
   const { clock, logger, shard } = deps;
   const startedMs = clock.monotonicMs();
   const archived = await archiveJobs(deps, endMs);
-  const purgedTasks = await orNothing(
-    deps,
-    "old tasks are not purged now; the next run tries again",
-    () => purgeTasks(deps, endMs),
-  );
+  const purgedTasks =
+    (await orNull(deps, "old tasks are not purged now; the next run tries again", () =>
+      purgeTasks(deps, endMs),
+    )) ?? 0;
   if (archived.moved + archived.kept + purgedTasks > 0)
     logger.info("finished jobs moved to history", {
       shard: shard.name,
       durationMs: Math.round(clock.monotonicMs() - startedMs),
       counters: { moved: archived.moved, kept: archived.kept, purgedTasks },
     });
-  if (archived.end !== "drained") {
-    const waiting = await orNothing(deps, "what is left to archive cannot be counted now", () =>
-      shard.jobs.countArchivable(ARCHIVE_BACKLOG_COUNTED_MAX),
-    );
-    logger.warn("finished jobs are left in MySQL: later runs move them", {
-      shard: shard.name,
-      waiting,
-    });
-  }
-  return { ...archived, purgedTasks };
+  if (archived.end === "drained") return { ...archived, purgedTasks, waiting: 0 };
+  const waiting = await orNull(deps, "what is left to archive cannot be counted now", () =>
+    shard.jobs.countArchivable(ARCHIVE_BACKLOG_COUNTED_MAX),
+  );
+  logger.warn("finished jobs are left in MySQL: later runs move them", {
+    shard: shard.name,
+    ...(waiting === null ? {} : { waiting }),
+  });
+  return { ...archived, purgedTasks, waiting };
 }
 
 async function purgeTasks({ clock, shard }: ArchiverDeps, endMs: number): Promise<number> {
@@ -47,16 +47,16 @@ async function purgeTasks({ clock, shard }: ArchiverDeps, endMs: number): Promis
 }
 
 /** What is done besides may fail, which ends no run. */
-async function orNothing(
+async function orNull(
   deps: ArchiverDeps,
   consequence: string,
   work: () => Promise<number>,
-): Promise<number> {
+): Promise<number | null> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof OperatingError) || !error.retryable) throw error;
     deps.logger.warn(consequence, { shard: deps.shard.name, ...describeError(error) });
-    return 0;
+    return null;
   }
 }
