@@ -34,6 +34,7 @@ import type { Outbox } from "./outbox.ts";
 import { planCritical } from "./plan-critical.ts";
 import { QueueFloors } from "./queue-floors.ts";
 import { QueueWants } from "./queue-wants.ts";
+import type { LimitedTaking } from "./take-limited.ts";
 
 interface ClaimingDeps {
   readonly jobs: JobStore;
@@ -46,6 +47,7 @@ interface ClaimingDeps {
   readonly outbox: Outbox;
   readonly retention: Retention;
   readonly parts: CallParts;
+  readonly limited: LimitedTaking;
 }
 
 export interface Polled {
@@ -63,7 +65,12 @@ const FAST_TASKS_PER_JOB = 4;
 const NOTHING = { claimed: 0, full: false };
 const IDLE: Polled = { claimed: 0, full: false, shared: false, nextPollMs: POLL_PERIOD_MS };
 
+/** After a take of limited jobs that may have been too small, the next poll comes so soon. */
+const POLL_AGAIN_MS = 20;
+
 export interface ClaimRoom extends Pick<Room, "any" | "critical"> {
+  /** False: no limited jobs are taken either. */
+  readonly limited: boolean;
   /** Critical tasks that may be made and taken: free slots that only critical jobs use. */
   readonly fast: number;
 }
@@ -100,7 +107,29 @@ export class Claiming {
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
     const claim = await this.#claimDue(workerId, poll, room, aheadMs);
     this.#floors.note(asked, poll);
-    return { ...claim, shared: poll.liveWorkers > 1, nextPollMs: untilPlace(poll, periodMs) };
+    const soon = room.limited && (await this.#takeLimited(workerId, poll, periodMs));
+    const placeMs = untilPlace(poll, periodMs);
+    const nextPollMs = soon ? Math.min(POLL_AGAIN_MS, placeMs) : placeMs;
+    return { ...claim, shared: poll.liveWorkers > 1, nextPollMs };
+  }
+
+  /** Slots and jobs of limits; true when more could be had at once. */
+  async #takeLimited(workerId: WorkerId, poll: Poll, periodMs: number): Promise<boolean> {
+    const { held, lease, limited, outbox } = this.#deps;
+    outbox.addGivenBack(held.takeHeldBack().map(heldKey));
+    const isOurs = () => this.#unknown === null && lease.workerId === workerId;
+    if (!isOurs() || outbox.waiting >= RESULTS_WAITING_MAX) return false;
+    const { waiting, liveWorkers } = poll;
+    const aheadMs = periodMs + CLAIM_AHEAD_MS;
+    const situation = { workerId, waiting, liveWorkers, aheadMs, periodMs };
+    const { result, soon } = await limited.takeOnce(situation);
+    if (result !== null)
+      await this.#takeIn(
+        result.kind === "taken" ? { ...result, kind: "claimed" } : result,
+        workerId,
+      );
+    if (isOurs()) await limited.keepOnce(workerId);
+    return soon;
   }
 
   async #claimDue(
@@ -131,9 +160,13 @@ export class Claiming {
     const adopted = await this.#deps.jobs.adopt(claim);
     this.#unknown = null;
     const { workerId, claimedAtMs } = claim;
+    const asClaimed = new Map(claim.jobs.map((job) => [job.id, job]));
     const revoked = adopted.jobs.filter((job) => adopted.revoked.has(job.id));
     this.#deps.outbox.addGivenBack(revoked.map((job) => heldKey({ job, workerId })));
-    const ours = adopted.jobs.filter((job) => !adopted.revoked.has(job.id));
+    const ours = adopted.jobs
+      .filter((job) => !adopted.revoked.has(job.id))
+      // The instant that a rate has given it.
+      .map((job) => ({ ...asClaimed.get(job.id), ...job }));
     await this.#hold(workerId, claimedAtMs, ours);
   }
 
@@ -196,6 +229,7 @@ export class Claiming {
   dropFenced(): void {
     const dropped = this.#deps.held.takeUnsent();
     this.#deps.lease.forget();
+    this.#deps.limited.forgetWorker();
     this.#deps.metrics.count("fenced", 1);
     this.#deps.logger.warn(
       "fenced: unsent jobs are dropped, others have them; going on under a new id",

@@ -8,6 +8,7 @@
  *
  * Each `…Once` does one step and returns what it did; workers/_shared paces them.
  */
+import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
 import {
   DRAIN_CALLS_MS,
@@ -33,13 +34,16 @@ import { CallRate } from "./call-rate.ts";
 import { Claiming, type ClaimRoom, type Polled } from "./claim-jobs.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { criticalSlots, Firing, heldKey } from "./fire-jobs.ts";
-import { HeldJobs } from "./held-jobs.ts";
+import { type HeldJob, HeldJobs } from "./held-jobs.ts";
 import { Lease } from "./lease.ts";
 import { Outbox } from "./outbox.ts";
 import { CallSender } from "./send-call.ts";
 import { SigningKeys } from "./signing-keys.ts";
+import { LimitedTaking } from "./take-limited.ts";
 
-const NO_ROOM = { any: 0, critical: 0, fast: 0 };
+const NO_ROOM = { any: 0, critical: 0, fast: 0, limited: false };
+/** While it drains, slots that no call needs go back so often. */
+const DRAIN_SLOTS_MS = 500;
 
 export interface ExecutorDeps {
   readonly shard: Shard;
@@ -63,6 +67,7 @@ export class Executor {
   readonly #held: HeldJobs;
   readonly #outbox: Outbox;
   readonly #claiming: Claiming;
+  readonly #limited: LimitedTaking;
   readonly #firing: Firing;
   readonly #rate: CallRate;
   readonly #slots: number;
@@ -75,7 +80,7 @@ export class Executor {
 
   constructor(deps: ExecutorDeps) {
     const { clock, random, metrics, logger, retention, slots } = deps;
-    const { tasks, jobs, workers } = deps.shard;
+    const { tasks, jobs, workers, limits } = deps.shard;
     const database = new DatabaseClock(clock);
     this.#clock = clock;
     this.#slots = slots;
@@ -85,10 +90,20 @@ export class Executor {
     this.#outbox = new Outbox({ jobs, metrics, logger, retention });
     const shared = { clock, random, metrics, logger, database, lease: this.#lease };
     const stores = { held: this.#held, outbox: this.#outbox };
+    this.#limited = new LimitedTaking({ ...shared, held: this.#held, limits });
     const parts = new CallParts({ tasks, clock });
     this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts), slots });
-    this.#claiming = new Claiming({ ...shared, ...stores, jobs, parts, retention });
-    this.#firing.onEnded = () => this.#callEnded();
+    const limited = this.#limited;
+    this.#claiming = new Claiming({ ...shared, ...stores, jobs, parts, retention, limited });
+    this.#firing.onEnded = (held) => this.#callEnded(held);
+    this.#lease.onLapse = () => this.#leaveLimits();
+  }
+
+  /** Slots are ours only under a live lease: what uses one ends here, before others may have it. */
+  #leaveLimits(): void {
+    this.#firing.interruptLimited();
+    this.#limited.forgetSlots();
+    this.#outbox.addGivenBack(this.#held.takeAdmitted().map(heldKey));
   }
 
   /** Called when a result or a give-back waits to be written. */
@@ -137,7 +152,7 @@ export class Executor {
   /** Whether so much room is free that another claim is worth its round trips. */
   hasRoom(): boolean {
     const capacity = this.#capacity();
-    return capacity - this.#held.size >= capacity / 4;
+    return capacity - this.#claimed >= capacity / 4;
   }
 
   flushOnce(): Promise<number> {
@@ -153,8 +168,13 @@ export class Executor {
   /** Waits for the calls under way, up to DRAIN_CALLS_MS; those that are left end as `interrupted`. */
   async awaitCalls(): Promise<void> {
     const endMs = this.#clock.monotonicMs() + DRAIN_CALLS_MS;
+    let slotsMs = this.#clock.monotonicMs();
     while (this.#held.sending > 0 && this.#clock.monotonicMs() < endMs) {
       this.#giveBackUnsent();
+      if (this.#clock.monotonicMs() >= slotsMs) {
+        slotsMs = this.#clock.monotonicMs() + DRAIN_SLOTS_MS;
+        await this.#giveBackSlots();
+      }
       await this.#clock.sleep(50);
     }
     this.#firing.interrupt();
@@ -178,12 +198,25 @@ export class Executor {
     await this.#lease.end();
   }
 
+  /** Others go on with them while our last calls end. */
+  async #giveBackSlots(): Promise<void> {
+    const { workerId } = this.#lease;
+    if (workerId === null) return;
+    try {
+      await this.#limited.keepBusyOnly(workerId);
+    } catch (error) {
+      // They go back when this worker's row is removed, or its lease ends.
+      if (!(error instanceof OperatingError)) throw error;
+    }
+  }
+
   #giveBackUnsent(): void {
     this.#outbox.addGivenBack(this.#held.takeUnsent().map(heldKey));
   }
 
-  #callEnded(): void {
+  #callEnded({ job: { limitKey } }: HeldJob): void {
     this.#noteRate();
+    if (limitKey !== null && !this.#draining && this.#limited.runsDry(limitKey)) this.onRoom();
     if (!this.#roomWanted || !this.hasRoom()) return;
     this.#roomWanted = false;
     this.onRoom();
@@ -195,13 +228,18 @@ export class Executor {
   }
 
   #room(): ClaimRoom {
-    const { size, critical } = this.#held;
-    const any = Math.max(0, this.#capacity() - size);
+    const { critical } = this.#held;
     return {
-      any,
+      limited: true,
+      any: Math.max(0, this.#capacity() - this.#claimed),
       critical: Math.max(0, HELD_CRITICAL_MIN - critical),
       fast: Math.max(0, criticalSlots(this.#slots) - critical),
     };
+  }
+
+  /** Jobs that take room: limited ones only when they may go. */
+  get #claimed(): number {
+    return this.#held.size - this.#held.unadmitted;
   }
 
   /** Jobs that may be in memory: some seconds of the measured rate. */

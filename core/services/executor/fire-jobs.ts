@@ -41,11 +41,13 @@ interface FiringDeps {
 export class Firing {
   readonly #deps: FiringDeps;
   readonly #abort = new AbortController();
+  /** Of limited calls: a slot is theirs only under a live lease. */
+  #abortLimited = new AbortController();
   #ended = 0;
   #busyMs = 0;
 
   /** Called when a call has ended and its slot is free. */
-  onEnded: () => void = () => {};
+  onEnded: (held: HeldJob) => void = () => {};
 
   constructor(deps: FiringDeps) {
     this.#deps = deps;
@@ -85,6 +87,17 @@ export class Firing {
     this.#abort.abort();
   }
 
+  /** Ends the limited calls under way as `interrupted`. */
+  interruptLimited(): void {
+    this.#abortLimited.abort();
+    this.#abortLimited = new AbortController();
+  }
+
+  #signalOf({ job }: HeldJob): AbortSignal {
+    if (job.limitKey === null) return this.#abort.signal;
+    return AbortSignal.any([this.#abort.signal, this.#abortLimited.signal]);
+  }
+
   #isTooNearBackstop({ job }: HeldJob): boolean {
     return this.#deps.database.nowMs() + job.timeoutMs + BACKSTOP_GUARD_MS > job.dueAtMs;
   }
@@ -98,7 +111,7 @@ export class Firing {
       startedAtMs = this.#begin(held);
       return true;
     };
-    const outcome = await sender.send(job, held.version, this.#abort.signal, begin);
+    const outcome = await sender.send(job, held.version, this.#signalOf(held), begin);
     if (outcome.kind === "unsent") this.#takeBack(held);
     else {
       this.#ended++;
@@ -108,7 +121,7 @@ export class Firing {
       outbox.addResult(this.#resultOf(held, outcome, startedAtMs, startedAtMs - job.runAtMs));
     }
     this.pump();
-    this.onEnded();
+    this.onEnded(held);
   }
 
   /** Whether a job that has been prepared is still to be called: taken back by a revocation, a fence or a drain it is not. */
@@ -187,7 +200,7 @@ export function criticalSlots(slots: number): number {
 
 /** What names a held job to the store. */
 export function heldKey({ job, workerId }: Pick<HeldJob, "job" | "workerId">): HeldKey {
-  return { id: job.id, workerId, claimNo: job.claimNo };
+  return { id: job.id, workerId, claimNo: job.claimNo, limitKey: job.limitKey };
 }
 
 function recordOf(

@@ -1,19 +1,23 @@
 /**
- * The jobs in this executor's hands. Each waits until its time on the database's clock, then in line for a free slot
- * (ready-jobs.ts), and is gone from here when its call has ended or it is given back.
+ * The jobs in this executor's hands. Each waits until its time on the database's clock, a limited one then until its limits let it go
+ * (limit-lines.ts), then in line for a free slot (ready-jobs.ts), and is gone from here when its call has ended or it is given back.
  */
 import { assert } from "#core/domain/assert.ts";
 import type { TaskId, WorkerId } from "#core/domain/ids.ts";
+import { BACKSTOP_GUARD_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
 import { priorityOfQueue } from "#core/domain/queue.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
+import type { LimitedJob } from "#core/ports/limit-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { Heap } from "./heap.ts";
+import { type Grant, LimitLines } from "./limit-lines.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
 
 export interface HeldJob {
-  readonly job: ClaimedJob;
+  /** With a rate, it may start at `startAtMs` at the earliest. */
+  readonly job: ClaimedJob & Partial<Pick<LimitedJob, "startAtMs">>;
   readonly version: CarriedVersion;
   /** The id it was claimed under: results are written under it even after a fence. */
   readonly workerId: WorkerId;
@@ -22,8 +26,11 @@ export interface HeldJob {
   /** Tenant and origin: calls of which can go over the same connection. */
   readonly connection: string;
   /** `preparing`: it has a slot, and what its call needs is being got; it may still be taken back. */
-  phase: "early" | "ready" | "preparing" | "sending" | "gone";
+  phase: "early" | "limited" | "ready" | "preparing" | "sending" | "gone";
 }
+
+/** Before a limited job's backstop: less would be too little for a call, or for the next look. */
+const HELD_BACK_LEFT_MS = BACKSTOP_GUARD_MS + 2 * POLL_PERIOD_MS_MAX;
 
 export type Claimed = Pick<HeldJob, "job" | "version" | "workerId" | "claimedAtMs">;
 
@@ -32,13 +39,15 @@ export class HeldJobs {
   readonly #database: DatabaseClock;
   readonly #onReady: () => void;
   readonly #held = new Set<HeldJob>();
-  readonly #early = new Heap<HeldJob>((a, b) => a.job.runAtMs < b.job.runAtMs);
+  readonly #early = new Heap<HeldJob>((a, b) => startMsOf(a) < startMsOf(b));
   readonly #ready = new ReadyJobs();
+  readonly #lines = new LimitLines<HeldJob>();
   /** The one timer: for the first of those that are early. */
   #timer: { readonly atMs: number; readonly cancel: () => void } | null = null;
   #preparing = 0;
   #sending = 0;
   #critical = 0;
+  #unadmitted = 0;
 
   constructor(clock: Clock, database: DatabaseClock, onReady: () => void) {
     this.#clock = clock;
@@ -55,7 +64,20 @@ export class HeldJobs {
     return this.#preparing + this.#sending;
   }
 
-  /** Critical jobs among them, sending ones included. */
+  /** What is known of limits, and of the jobs that are held to them. */
+  get lines(): Pick<
+    LimitLines<HeldJob>,
+    "lookAt" | "waitingKeys" | "giveUpIdle" | "giveUpUnused" | "forgetSlots"
+  > {
+    return this.#lines;
+  }
+
+  /** Limited jobs that their limits have not let go: they keep no other from being claimed. */
+  get unadmitted(): number {
+    return this.#unadmitted;
+  }
+
+  /** Critical jobs among them, sending ones included; limited ones from when their limits have let them go. */
   get critical(): number {
     return this.#critical;
   }
@@ -70,7 +92,10 @@ export class HeldJobs {
       const connection = connectionOf(one.job, one.version.request.url);
       const held: HeldJob = { ...one, connection, phase: "early" };
       this.#held.add(held);
-      if (isCritical(held)) this.#critical++;
+      if (isLimited(held)) {
+        this.#unadmitted++;
+        this.#lines.add(held);
+      } else if (isCritical(held)) this.#critical++;
       this.#early.push(held);
     }
     this.#look();
@@ -83,15 +108,41 @@ export class HeldJobs {
     let next = this.#early.peek();
     for (; next !== null; next = this.#early.peek()) {
       if (next.phase === "early") {
-        if (next.job.runAtMs > nowMs) break;
-        next.phase = "ready";
-        this.#ready.add(next);
-        moved = true;
+        if (startMsOf(next) > nowMs) break;
+        if (isLimited(next)) {
+          next.phase = "limited";
+          this.#lines.offer(next);
+        } else {
+          next.phase = "ready";
+          this.#ready.add(next);
+          moved = true;
+        }
       }
       this.#early.pop();
     }
-    if (next !== null) this.#setTimer(next.job.runAtMs, nowMs);
+    if (this.#admit(nowMs)) moved = true;
+    if (next !== null) this.#setTimer(startMsOf(next), nowMs);
     if (moved) this.#onReady();
+  }
+
+  /** Moves on what limits let go, and sets the timer for what their pace holds back. True when there was something. */
+  #admit(nowMs: number): boolean {
+    const admitted = this.#lines.admit(nowMs);
+    for (const held of admitted) {
+      held.phase = "ready";
+      this.#unadmitted--;
+      if (isCritical(held)) this.#critical++;
+      this.#ready.add(held);
+    }
+    const { wakeAtMs } = this.#lines;
+    if (wakeAtMs !== null) this.#setTimer(wakeAtMs, nowMs);
+    return admitted.length > 0;
+  }
+
+  /** Notes what this executor may do under limits. */
+  grant(grants: readonly Grant[]): void {
+    this.#lines.grant(grants, this.#database.nowMs());
+    this.#look();
   }
 
   #setTimer(atMs: number, nowMs: number): void {
@@ -127,15 +178,23 @@ export class HeldJobs {
     this.#sending++;
   }
 
-  /** Forgets a job: its call has ended, or it is given back or dropped unsent. */
+  /** Forgets a job: its call has ended, or it is given back or dropped unsent. What it was in the way of is ready then. */
   remove(held: HeldJob): void {
-    assert(held.phase !== "gone", "a job leaves once");
-    if (held.phase === "preparing") this.#preparing--;
-    if (held.phase === "sending") this.#sending--;
-    if (isCritical(held)) this.#critical--;
-    const wasReady = held.phase === "ready";
+    this.#forget(held);
+    if (isLimited(held)) this.#admit(this.#database.nowMs());
+  }
+
+  #forget(held: HeldJob): void {
+    const { phase } = held;
+    assert(phase !== "gone", "a job leaves once");
+    if (phase === "preparing") this.#preparing--;
+    if (phase === "sending") this.#sending--;
+    const isUnadmitted = isLimited(held) && (phase === "early" || phase === "limited");
+    if (isUnadmitted) this.#unadmitted--;
+    else if (isCritical(held)) this.#critical--;
     held.phase = "gone";
-    if (wasReady) this.#ready.drop(held);
+    if (phase === "ready") this.#ready.drop(held);
+    if (isLimited(held)) this.#lines.remove(held, this.#database.nowMs());
     this.#held.delete(held);
   }
 
@@ -160,12 +219,38 @@ export class HeldJobs {
     );
   }
 
+  /** Removes and returns the limited jobs that have been let go and whose call has not begun. */
+  takeAdmitted(): HeldJob[] {
+    return this.#takeWhere(
+      (held) => isLimited(held) && (held.phase === "ready" || held.phase === "preparing"),
+    );
+  }
+
+  /** Removes and returns the jobs that their limits have held back for so long that their calls might not end before their backstop. */
+  takeHeldBack(): HeldJob[] {
+    if (this.#unadmitted === 0) return [];
+    const nowMs = this.#database.nowMs();
+    return this.#takeWhere(
+      ({ phase, job }) =>
+        phase === "limited" && nowMs + job.timeoutMs + HELD_BACK_LEFT_MS > job.dueAtMs,
+    );
+  }
+
   #takeWhere(wanted: (held: HeldJob) => boolean): HeldJob[] {
     const taken: HeldJob[] = [];
     for (const held of this.#held) if (held.phase !== "sending" && wanted(held)) taken.push(held);
-    for (const held of taken) this.remove(held);
+    for (const held of taken) this.#forget(held);
+    if (taken.some(isLimited)) this.#admit(this.#database.nowMs());
     return taken;
   }
+}
+
+function isLimited({ job }: HeldJob): boolean {
+  return job.limitKey !== null;
+}
+
+function startMsOf({ job }: HeldJob): number {
+  return Math.max(job.runAtMs, job.startAtMs ?? 0);
 }
 
 function isCritical({ job }: HeldJob): boolean {

@@ -4,6 +4,9 @@
  * Nothing starts later than START_WINDOW_MS after the last good renewal and the last good poll were sent, whichever is earlier,
  * on the monotonic clock: by the time others may take this worker's jobs (WORKER_LEASE_MS), it has stopped starting them. A
  * poll counts because it brings the revocations.
+ *
+ * START_WINDOW_MS after the last good renewal the lease has lapsed for us, though the database may know it for longer: what only holds
+ * under a live lease, such as the slots of a limit, is given up then, also where a later renewal goes well.
  */
 import type { WorkerId } from "#core/domain/ids.ts";
 import { makeWorkerId } from "#core/domain/ids.ts";
@@ -20,12 +23,19 @@ interface LeaseDeps {
 
 export class Lease {
   readonly #deps: LeaseDeps;
+  readonly #clock: Clock;
   #workerId: WorkerId | null = null;
   #renewedMs = Number.NEGATIVE_INFINITY;
   #polledMs = Number.NEGATIVE_INFINITY;
+  #lapses = 0;
+  #cancelTimer: () => void = () => {};
+
+  /** Called when the lease lapses, or is given up. */
+  onLapse: () => void = () => {};
 
   constructor(deps: LeaseDeps) {
     this.#deps = deps;
+    this.#clock = deps.clock;
   }
 
   /** The id to claim under; null before the first registration and between a fence and the next one. */
@@ -38,12 +48,12 @@ export class Lease {
    * must be dropped; the next call registers a new one.
    */
   async renewOnce(): Promise<"held" | "fenced"> {
-    const sentMs = this.#deps.clock.monotonicMs();
+    const sentMs = this.#clock.monotonicMs();
     if (this.#workerId === null) {
       const id = makeWorkerId(this.#deps.random.bytes(16));
       await this.#deps.workers.register(id, WORKER_LEASE_MS);
       this.#workerId = id;
-      this.#renewedMs = sentMs;
+      this.#noteRenewal(sentMs);
       return "held";
     }
     const id = this.#workerId;
@@ -53,8 +63,30 @@ export class Lease {
       this.forget();
       return "fenced";
     }
-    this.#renewedMs = sentMs;
+    // The timer may come after the answer that it should have come before.
+    if (this.#clock.monotonicMs() >= this.#renewedMs + START_WINDOW_MS) this.#lapse();
+    this.#noteRenewal(sentMs);
     return "held";
+  }
+
+  #noteRenewal(sentMs: number): void {
+    this.#renewedMs = sentMs;
+    this.#cancelTimer();
+    const leftMs = sentMs + START_WINDOW_MS - this.#clock.monotonicMs();
+    this.#cancelTimer = this.#clock.setTimer(Math.max(0, leftMs), () => this.#lapse());
+  }
+
+  #lapse(): void {
+    this.#cancelTimer();
+    if (!Number.isFinite(this.#renewedMs)) return;
+    this.#renewedMs = Number.NEGATIVE_INFINITY;
+    this.#lapses++;
+    this.onLapse();
+  }
+
+  /** How often it has lapsed. */
+  get lapses(): number {
+    return this.#lapses;
   }
 
   /** Records a poll whose revocations have been followed. */
@@ -64,19 +96,19 @@ export class Lease {
 
   /** Ms since the last good poll was sent; 0 before the first. */
   sinceLastPollMs(): number {
-    return Number.isFinite(this.#polledMs) ? this.#deps.clock.monotonicMs() - this.#polledMs : 0;
+    return Number.isFinite(this.#polledMs) ? this.#clock.monotonicMs() - this.#polledMs : 0;
   }
 
   /** Whether a call may start now. */
   mayStart(): boolean {
     const since = Math.min(this.#renewedMs, this.#polledMs);
-    return this.#workerId !== null && this.#deps.clock.monotonicMs() < since + START_WINDOW_MS;
+    return this.#workerId !== null && this.#clock.monotonicMs() < since + START_WINDOW_MS;
   }
 
   /** Called when the id turned out to be fenced. */
   forget(): void {
     this.#workerId = null;
-    this.#renewedMs = Number.NEGATIVE_INFINITY;
+    this.#lapse();
   }
 
   /** Removes the row at a clean exit. */

@@ -1,0 +1,352 @@
+/**
+ * Limited jobs in this executor's hands, line by line: who may call now.
+ *
+ * A line is the limit key of its jobs; a job is held to the limit of its line and to its tenant's. It goes on when both have a
+ * permit: fewer calls under way than slots held (slots are this executor's part of a limit, handed out by the store), and the pace of
+ * a rate. Its end, whatever it is, frees what it had. Within a line the most urgent goes first, then the longest due; so it is
+ * between the lines of a tenant that has a limit of its own.
+ *
+ * Pure: the caller says what time it is, acts on what `admit` returns, and calls it again at `wakeAtMs`.
+ */
+import { assert } from "#core/domain/assert.ts";
+import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-limit.ts";
+import { LIMIT_IDLE_MS, LIMIT_PACE_SLACK_MS } from "#core/domain/limits.ts";
+
+/** A job as lines see it. */
+export interface Limited {
+  readonly job: {
+    readonly limitKey: LimitKey | null;
+    readonly queue: number;
+    readonly runAtMs: number;
+  };
+}
+
+/** What this executor may do under a key. */
+export interface Grant {
+  readonly key: LimitKey;
+  /** Null: the key has no limit (any more). */
+  readonly limit: LimitValues | null;
+  readonly slots: number;
+  /** Of the take that granted it. */
+  readonly takenAtMs: number;
+}
+
+/** What is left of the slots of a key when some were given up. */
+export interface Kept {
+  readonly key: LimitKey;
+  readonly slots: number;
+  readonly takenAtMs: number;
+}
+
+/** What is known here of a key. */
+export interface KeyView {
+  /** Undefined until it was granted; null: it has none. */
+  readonly limit: LimitValues | null | undefined;
+  readonly slots: number;
+}
+
+/** What is here of a line. */
+export interface LineView {
+  readonly own: KeyView;
+  /** Null: the line is the tenant's own. */
+  readonly tenant: KeyView | null;
+  readonly held: number;
+  readonly waiting: number;
+  /** How long a call had its permits, on average; null before the first has ended. */
+  readonly meanMs: number | null;
+}
+
+interface KeyState extends KeyView {
+  /** Undefined until the first grant: nothing goes. */
+  limit: LimitValues | null | undefined;
+  slots: number;
+  takenAtMs: number;
+  busy: number;
+  /** Most calls under way since `sinceMs`. */
+  peak: number;
+  sinceMs: number;
+  /** By the pace of a rate: no start before. */
+  nextStartMs: number;
+}
+
+interface Line<Item> {
+  readonly key: LimitKey;
+  readonly keys: readonly KeyState[];
+  readonly tenantKey: LimitKey;
+  /** Sorted, the next first. */
+  readonly waiting: Item[];
+  /** All of the line that are here: not due, waiting, or under way. */
+  held: number;
+  /** How long a permit was used, on average; null before the first end. */
+  meanMs: number | null;
+}
+
+const MEAN_WEIGHT = 0.1;
+const UNKNOWN: KeyView = { limit: undefined, slots: 0 };
+
+export class LimitLines<Item extends Limited> {
+  readonly #keys = new Map<LimitKey, KeyState>();
+  readonly #lines = new Map<LimitKey, Line<Item>>();
+  /** Lines in which somebody waits, by tenant. */
+  readonly #waiting = new Map<LimitKey, Set<Line<Item>>>();
+  /** Tenants whose lines have to be looked at. */
+  readonly #touched = new Set<LimitKey>();
+  readonly #wakes = new Map<LimitKey, number>();
+  /** When each was admitted. */
+  readonly #admitted = new Map<Item, number>();
+
+  /** Jobs whose turn has not come, those that are not due yet included. */
+  get unadmitted(): number {
+    let held = 0;
+    for (const line of this.#lines.values()) held += line.held;
+    return held - this.#admitted.size;
+  }
+
+  /** When `admit` may have more although nothing else has happened; null: it will not. */
+  get wakeAtMs(): number | null {
+    return this.#wakes.size === 0 ? null : Math.min(...this.#wakes.values());
+  }
+
+  /** Takes in a job whose time may be still to come. */
+  add(item: Item): void {
+    this.#lineOf(keyOf(item)).held++;
+  }
+
+  /** The job's time has come: it stands in line. */
+  offer(item: Item): void {
+    const line = this.#lineOf(keyOf(item));
+    assert(!this.#admitted.has(item), "a job is offered once");
+    insert(line.waiting, item);
+    const lines = this.#waiting.get(line.tenantKey);
+    if (lines === undefined) this.#waiting.set(line.tenantKey, new Set([line]));
+    else lines.add(line);
+    this.#touched.add(line.tenantKey);
+  }
+
+  /** The job is gone, from wherever it was: its call has ended, or it is given back or dropped. */
+  remove(item: Item, nowMs: number): void {
+    const line = this.#lines.get(keyOf(item));
+    assert(line !== undefined && line.held > 0, "a job leaves its line once");
+    line.held--;
+    const admittedMs = this.#admitted.get(item);
+    if (admittedMs === undefined) this.#withdraw(line, item);
+    else {
+      this.#admitted.delete(item);
+      for (const key of line.keys) key.busy--;
+      const usedMs = Math.max(0, nowMs - admittedMs);
+      line.meanMs =
+        line.meanMs === null ? usedMs : line.meanMs + MEAN_WEIGHT * (usedMs - line.meanMs);
+      this.#touched.add(line.tenantKey);
+    }
+  }
+
+  /** What the store has answered: from now on these hold. */
+  grant(grants: readonly Grant[], nowMs: number): void {
+    for (const { key, limit, slots, takenAtMs } of grants) {
+      const state = this.#keyOf(key);
+      state.takenAtMs = takenAtMs;
+      state.limit = limit;
+      if (slots > state.slots) state.sinceMs = nowMs;
+      state.slots = slots;
+      this.#touched.add(tenantKeyOf(key));
+    }
+  }
+
+  /** Others may have the slots by now; answers which they were. Calls under way still count. */
+  forgetSlots(): Kept[] {
+    const kept: Kept[] = [];
+    for (const [key, state] of this.#keys) {
+      if (state.slots > 0 && isBounded(state.limit))
+        kept.push({ key, slots: 0, takenAtMs: state.takenAtMs });
+      state.slots = 0;
+    }
+    return kept;
+  }
+
+  /** Jobs that may go on now, in their order; each holds its permits until it is removed. */
+  admit(nowMs: number): Item[] {
+    for (const [tenantKey, atMs] of this.#wakes) if (atMs <= nowMs) this.#touched.add(tenantKey);
+    const admitted: Item[] = [];
+    for (const tenantKey of this.#touched) {
+      this.#wakes.delete(tenantKey);
+      const lines = this.#waiting.get(tenantKey);
+      if (lines !== undefined) this.#admitOf(tenantKey, lines, nowMs, admitted);
+    }
+    this.#touched.clear();
+    return admitted;
+  }
+
+  #admitOf(tenantKey: LimitKey, lines: Set<Line<Item>>, nowMs: number, into: Item[]): void {
+    for (;;) {
+      let best: Line<Item> | null = null;
+      for (const line of lines)
+        if (mayGo(line, nowMs) && (best === null || before(headOf(line), headOf(best))))
+          best = line;
+      if (best === null) break;
+      into.push(this.#admitHead(best, nowMs));
+      if (best.waiting.length === 0) lines.delete(best);
+    }
+    if (lines.size === 0) this.#waiting.delete(tenantKey);
+    let wakeMs = Number.POSITIVE_INFINITY;
+    for (const line of lines) if (hasSlots(line)) wakeMs = Math.min(wakeMs, paceOf(line));
+    if (Number.isFinite(wakeMs)) this.#wakes.set(tenantKey, wakeMs);
+  }
+
+  #admitHead(line: Line<Item>, nowMs: number): Item {
+    const item = line.waiting.shift();
+    assert(item !== undefined, "a line that may go has a head");
+    this.#admitted.set(item, nowMs);
+    for (const key of line.keys) {
+      key.busy++;
+      key.peak = Math.max(key.peak, key.busy);
+      const perSecond = key.limit?.perSecond ?? null;
+      // A start that was late is made up for, but only so much: those after it would come all at once.
+      if (perSecond !== null)
+        key.nextStartMs =
+          Math.max(key.nextStartMs, nowMs - LIMIT_PACE_SLACK_MS) + 1_000 / perSecond;
+    }
+    return item;
+  }
+
+  lookAt(key: LimitKey): LineView {
+    const line = this.#lines.get(key);
+    const [own = this.#keys.get(key) ?? UNKNOWN] = line?.keys ?? [];
+    const tenantKey = tenantKeyOf(key);
+    return {
+      own,
+      tenant: key === tenantKey ? null : (this.#keys.get(tenantKey) ?? UNKNOWN),
+      held: line?.held ?? 0,
+      waiting: line?.waiting.length ?? 0,
+      meanMs: line?.meanMs ?? null,
+    };
+  }
+
+  /** Lines in which somebody waits. */
+  waitingKeys(): LimitKey[] {
+    return [...this.#waiting.values()].flatMap((lines) => [...lines].map(({ key }) => key));
+  }
+
+  /**
+   * Gives up the slots that have not been used for LIMIT_IDLE_MS and answers what is left under those keys; forgets keys and lines that
+   * nobody needs.
+   */
+  giveUpIdle(nowMs: number): Kept[] {
+    const kept: Kept[] = [];
+    for (const [key, state] of this.#keys) {
+      if (nowMs - state.sinceMs < LIMIT_IDLE_MS) continue;
+      const slots = Math.min(state.slots, state.peak);
+      if (slots < state.slots && isBounded(state.limit))
+        kept.push({ key, slots, takenAtMs: state.takenAtMs });
+      state.slots = slots;
+      state.peak = state.busy;
+      state.sinceMs = nowMs;
+    }
+    this.#forgetUnused(nowMs);
+    return kept;
+  }
+
+  /** Gives up every slot beyond the calls under way. */
+  giveUpUnused(): Kept[] {
+    const kept: Kept[] = [];
+    for (const [key, state] of this.#keys) {
+      if (state.slots <= state.busy || !isBounded(state.limit)) continue;
+      state.slots = state.busy;
+      kept.push({ key, slots: state.slots, takenAtMs: state.takenAtMs });
+    }
+    return kept;
+  }
+
+  #forgetUnused(nowMs: number): void {
+    for (const [key, line] of this.#lines)
+      if (line.held === 0 && line.keys.every(({ slots }) => slots === 0)) this.#lines.delete(key);
+    const used = new Set([...this.#lines.values()].flatMap(({ keys }) => keys));
+    for (const [key, state] of this.#keys)
+      if (state.slots === 0 && state.nextStartMs <= nowMs && !used.has(state))
+        this.#keys.delete(key);
+  }
+
+  #withdraw(line: Line<Item>, item: Item): void {
+    const at = line.waiting.indexOf(item);
+    if (at === -1) return;
+    line.waiting.splice(at, 1);
+    if (line.waiting.length > 0) return;
+    const lines = this.#waiting.get(line.tenantKey);
+    lines?.delete(line);
+    if (lines?.size === 0) this.#waiting.delete(line.tenantKey);
+  }
+
+  #lineOf(key: LimitKey): Line<Item> {
+    const known = this.#lines.get(key);
+    if (known !== undefined) return known;
+    const tenantKey = tenantKeyOf(key);
+    const keys =
+      key === tenantKey ? [this.#keyOf(key)] : [this.#keyOf(key), this.#keyOf(tenantKey)];
+    const line = { key, keys, tenantKey, waiting: [], held: 0, meanMs: null };
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  #keyOf(key: LimitKey): KeyState {
+    const known = this.#keys.get(key);
+    if (known !== undefined) return known;
+    const state: KeyState = {
+      limit: undefined,
+      slots: 0,
+      takenAtMs: 0,
+      busy: 0,
+      peak: 0,
+      sinceMs: Number.NEGATIVE_INFINITY,
+      nextStartMs: Number.NEGATIVE_INFINITY,
+    };
+    this.#keys.set(key, state);
+    return state;
+  }
+}
+
+function keyOf({ job }: Limited): LimitKey {
+  assert(job.limitKey !== null, "only limited jobs stand in line");
+  return job.limitKey;
+}
+
+function isBounded(limit: LimitValues | null | undefined): boolean {
+  return (limit?.concurrency ?? null) !== null;
+}
+
+function hasSlots({ keys }: Line<unknown>): boolean {
+  return keys.every(
+    ({ limit, busy, slots }) => limit !== undefined && (!isBounded(limit) || busy < slots),
+  );
+}
+
+/** From when on the pace of its keys lets the line's next one start. */
+function paceOf({ keys }: Line<unknown>): number {
+  let atMs = Number.NEGATIVE_INFINITY;
+  for (const { limit, nextStartMs } of keys)
+    if ((limit?.perSecond ?? null) !== null) atMs = Math.max(atMs, nextStartMs);
+  return atMs;
+}
+
+function mayGo(line: Line<unknown>, nowMs: number): boolean {
+  return line.waiting.length > 0 && hasSlots(line) && paceOf(line) <= nowMs;
+}
+
+function headOf<Item>({ waiting }: Line<Item>): Item {
+  return waiting[0] as Item;
+}
+
+function before(a: Limited, b: Limited): boolean {
+  if (a.job.queue !== b.job.queue) return a.job.queue < b.job.queue;
+  return a.job.runAtMs < b.job.runAtMs;
+}
+
+/** Behind all that are not after it: those of one queue and time go in the order in which they came. */
+function insert<Item extends Limited>(sorted: Item[], item: Item): void {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (before(item, sorted[middle] as Item)) high = middle;
+    else low = middle + 1;
+  }
+  sorted.splice(low, 0, item);
+}

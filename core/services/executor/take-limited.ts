@@ -1,0 +1,312 @@
+/**
+ * Takes limited jobs: looks which lines have some that are due, and asks the store for slots and jobs of those that this executor can
+ * do. What it has of a limit is in limit-lines.ts; jobs go the way of all others (claim-jobs.ts), held back there until they may go.
+ *
+ * Of a limit each executor asks for its part (shared by those that live), and for one slot more each time it got all that it had asked for
+ * and jobs still wait; what is idle for a second goes back. Jobs are taken ahead, as many as the line probably does until the poll after
+ * the next, so that a slot never waits for the database.
+ */
+import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-limit.ts";
+import type { WorkerId } from "#core/domain/ids.ts";
+import {
+  LIMIT_IDLE_MS,
+  LIMIT_LINES_MAX,
+  LIMIT_START_AHEAD_MS,
+  LINE_HELD_MAX,
+  LINES_HELD_MAX,
+  RELEASE_GROUP_MAX,
+} from "#core/domain/limits.ts";
+import type {
+  LimitStore,
+  Line,
+  LineRequest,
+  TakeLimitedResult,
+  TakenLimited,
+} from "#core/ports/limit-store.ts";
+import type { DatabaseClock } from "./database-clock.ts";
+import type { HeldJobs } from "./held-jobs.ts";
+import type { Lease } from "./lease.ts";
+import type { Kept, KeyView, LineView } from "./limit-lines.ts";
+
+interface TakeLimitedDeps {
+  readonly limits: LimitStore;
+  readonly held: HeldJobs;
+  readonly lease: Lease;
+  readonly database: DatabaseClock;
+}
+
+interface Situation {
+  readonly workerId: WorkerId;
+  /** A poll has told that somebody waits under a limit. */
+  readonly waiting: boolean;
+  readonly liveWorkers: number;
+  /** Jobs are taken that are due up to so much ahead. */
+  readonly aheadMs: number;
+  readonly periodMs: number;
+}
+
+export interface LimitedTake {
+  /** Null: nothing was asked for. */
+  readonly result: TakeLimitedResult | null;
+  /** More could be had before the next poll. */
+  readonly soon: boolean;
+}
+
+/** What was asked of a line the last time. */
+interface Asked {
+  /** Of its own key and its tenant's. */
+  readonly slots: number;
+  readonly tenantSlots: number;
+  /** Jobs that it would have held. */
+  readonly target: number;
+  readonly atMs: number;
+  /** It gave all that it was asked for: it probably has more. */
+  more: boolean;
+  /** It is not asked before: others have all slots, or its rate lets nothing more start for now. */
+  notBeforeMs: number;
+  /** More slots are not asked for before: others have them. */
+  slotsNotBeforeMs: number;
+}
+
+const NOTHING: LimitedTake = { result: null, soon: false };
+/** What is known of a limit under which jobs wait here is asked again after this: it may have been changed. */
+const REFRESH_MS = 2_000;
+/** What was asked of a line is remembered for so long. */
+const ASKED_KEPT_MS = 10_000;
+/** Of a line of which nothing is known yet. */
+const FIRST_JOBS = 2;
+
+export class LimitedTaking {
+  readonly #deps: TakeLimitedDeps;
+  readonly #asked = new Map<LimitKey, Asked>();
+  /** Slots that were given up here, and that the store may not know of yet. */
+  readonly #kept = new Map<LimitKey, Kept>();
+  /** Lines whose jobs go on without a limit; those that are left then are found by the next take. */
+  readonly #toRelease = new Set<LimitKey>();
+
+  constructor(deps: TakeLimitedDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether the line of a call that has just ended runs dry before the next poll. */
+  runsDry(key: LimitKey): boolean {
+    const asked = this.#asked.get(key);
+    if (asked === undefined || !asked.more) return false;
+    if (2 * this.#deps.held.lines.lookAt(key).held > asked.target) return false;
+    asked.more = false;
+    return true;
+  }
+
+  /** One look at the lines and one take of what there is something to ask for. Throws what the store throws, with nothing lost. */
+  async takeOnce(situation: Situation): Promise<LimitedTake> {
+    const { limits, held, lease, database } = this.#deps;
+    if (!situation.waiting && held.unadmitted === 0) return NOTHING;
+    const lines = situation.waiting
+      ? await limits.listLines(situation.aheadMs, LIMIT_LINES_MAX)
+      : [];
+    const requests = this.#requests(lines, situation);
+    if (requests.length === 0 || !lease.mayStart()) return NOTHING;
+    const { workerId, aheadMs } = situation;
+    const { lapses } = lease;
+    const result = await limits.takeLimited({ workerId, aheadMs, lines: requests });
+    if (result.kind === "fenced") return { result, soon: false };
+    const taken = result.kind === "taken" ? result : result.claim;
+    // A lease that has lapsed meanwhile may have ended before it was renewed, and its slots with it.
+    this.#grant(taken, result.kind === "taken" && lapses === lease.lapses);
+    for (const { key, limit } of taken.lines) if (limit === null) this.#toRelease.add(key);
+    return { result, soon: this.#note(requests, taken, database.nowMs()) };
+  }
+
+  /** Gives back what has not been used for a while, and lets go lines without a limit. Throws what the store throws; the next one goes on. */
+  async keepOnce(workerId: WorkerId): Promise<void> {
+    this.#keep(this.#deps.held.lines.giveUpIdle(this.#deps.database.nowMs()));
+    await this.#tell(workerId);
+    for (const [key, { atMs }] of this.#asked)
+      if (this.#deps.database.nowMs() - atMs > ASKED_KEPT_MS) this.#asked.delete(key);
+    for (const key of this.#toRelease) {
+      await this.#deps.limits.releaseLine(key, RELEASE_GROUP_MAX);
+      this.#toRelease.delete(key);
+    }
+  }
+
+  /** Gives back every slot that no call needs: nothing more is going to start. */
+  async keepBusyOnly(workerId: WorkerId): Promise<void> {
+    this.#keep(this.#deps.held.lines.giveUpUnused());
+    await this.#tell(workerId);
+  }
+
+  /**
+   * The lease may have ended, and others may have the slots: none counts any more. Should they still be this worker's, they go back, but
+   * for those that a later take asks for.
+   */
+  forgetSlots(): void {
+    this.#asked.clear();
+    this.#keep(this.#deps.held.lines.forgetSlots());
+  }
+
+  /** The worker id is gone, and its slots with it. */
+  forgetWorker(): void {
+    this.forgetSlots();
+    this.#kept.clear();
+  }
+
+  #keep(kept: readonly Kept[]): void {
+    for (const each of kept) this.#kept.set(each.key, each);
+  }
+
+  async #tell(workerId: WorkerId): Promise<void> {
+    if (this.#kept.size === 0) return;
+    const told = [...this.#kept.values()];
+    await this.#deps.limits.keepSlots(workerId, told);
+    for (const each of told) if (this.#kept.get(each.key) === each) this.#kept.delete(each.key);
+  }
+
+  /** What to ask for, the most urgent line first. */
+  #requests(lines: readonly Line[], situation: Situation): LineRequest[] {
+    const { held, database } = this.#deps;
+    const queues = new Map<LimitKey, number[]>();
+    for (const { key, queue } of lines) {
+      const known = queues.get(key);
+      if (known === undefined) queues.set(key, [queue]);
+      else known.push(queue);
+    }
+    for (const key of held.lines.waitingKeys()) if (!queues.has(key)) queues.set(key, []);
+    const nowMs = database.nowMs();
+    let room = Math.max(0, LINES_HELD_MAX - held.unadmitted);
+    const requests: LineRequest[] = [];
+    for (const [key, due] of queues) {
+      if (requests.length >= LIMIT_LINES_MAX) break;
+      const request = this.#requestOf(key, due, room, nowMs, situation);
+      if (request === null) continue;
+      room -= request.jobsMax;
+      requests.push(request);
+    }
+    return requests;
+  }
+
+  #requestOf(
+    key: LimitKey,
+    queues: readonly number[],
+    room: number,
+    nowMs: number,
+    { liveWorkers, aheadMs, periodMs }: Situation,
+  ): LineRequest | null {
+    const view = this.#deps.held.lines.lookAt(key);
+    const { own, tenant } = view;
+    const before = this.#asked.get(key);
+    if (before !== undefined && before.notBeforeMs > nowMs) return null;
+    const eager = view.waiting > 0;
+    const slotsMax = slotsToAsk(own, before?.slots, eager, liveWorkers);
+    const tenantSlotsMax =
+      tenant === null ? slotsMax : slotsToAsk(tenant, before?.tenantSlots, eager, liveWorkers);
+    const target = jobsToHold(view, slotsMax, tenantSlotsMax, { aheadMs, periodMs });
+    const isShort = queues.length > 0 && 2 * view.held <= target;
+    const wantsSlots =
+      eager &&
+      (before?.slotsNotBeforeMs ?? 0) <= nowMs &&
+      (lacks(own, slotsMax) || (tenant !== null && lacks(tenant, tenantSlotsMax)));
+    const jobsMax = isShort ? Math.min(room, target - view.held) : 0;
+    const isOld = eager && (before === undefined || nowMs - before.atMs > REFRESH_MS);
+    if (jobsMax === 0 && !wantsSlots && !isOld) return null;
+    this.#asked.set(key, {
+      ...{ slots: slotsMax, tenantSlots: tenantSlotsMax, target, atMs: nowMs },
+      ...{ more: false, notBeforeMs: 0, slotsNotBeforeMs: before?.slotsNotBeforeMs ?? 0 },
+    });
+    return { key, queues, slotsMax, tenantSlotsMax, jobsMax };
+  }
+
+  /** From here on the answer holds; of one whose COMMIT was not answered, or under a lease that lapsed, the fewer slots. */
+  #grant({ lines, claimedAtMs: takenAtMs }: TakenLimited, isCertain: boolean): void {
+    const { held } = this.#deps;
+    const slotsOf = ({ slots: known }: KeyView, answered: number) =>
+      isCertain ? answered : Math.min(known, answered);
+    const grants = lines.flatMap(({ key, limit, slots, tenant }) => {
+      const view = held.lines.lookAt(key);
+      const own = { key, limit, slots: slotsOf(view.own, slots), takenAtMs };
+      if (view.tenant === null) return [own];
+      const ofTenant = { ...tenant, slots: slotsOf(view.tenant, tenant.slots), takenAtMs };
+      return [own, { ...ofTenant, key: tenantKeyOf(key) }];
+    });
+    held.grant(grants);
+    for (const { key, slots } of grants) {
+      if (isCertain) this.#kept.delete(key);
+      // The store may have given more, of which nobody would ever hear again.
+      else this.#kept.set(key, { key, slots, takenAtMs });
+    }
+  }
+
+  /** Learns from an answer; true when the next take should come soon. */
+  #note(requests: readonly LineRequest[], { lines, jobs }: TakenLimited, nowMs: number): boolean {
+    const taken = new Map<LimitKey, number>();
+    for (const { limitKey } of jobs) taken.set(limitKey, (taken.get(limitKey) ?? 0) + 1);
+    const answers = new Map(lines.map((line) => [line.key, line]));
+    let soon = false;
+    for (const { key, jobsMax, slotsMax, tenantSlotsMax } of requests) {
+      const answer = answers.get(key);
+      const asked = this.#asked.get(key);
+      // Another executor takes from it at this moment.
+      if (answer === undefined) soon = true;
+      if (answer === undefined || asked === undefined) continue;
+      const { limit, slots, tenant } = answer;
+      const isFull = (taken.get(key) ?? 0) >= jobsMax;
+      asked.more = isFull && jobsMax > 0;
+      soon ||= asked.more && asked.target <= FIRST_JOBS;
+      if (isBelow(limit, slots, slotsMax) || isBelow(tenant.limit, tenant.slots, tenantSlotsMax))
+        asked.slotsNotBeforeMs = nowMs + LIMIT_IDLE_MS;
+      if (isBelow(limit, slots, 1) || isBelow(tenant.limit, tenant.slots, 1))
+        asked.notBeforeMs = nowMs + LIMIT_IDLE_MS;
+      // What may start until then was taken ahead.
+      else if (!isFull && (isRated(limit) || isRated(tenant.limit)))
+        asked.notBeforeMs = nowMs + LIMIT_START_AHEAD_MS / 2;
+    }
+    return soon;
+  }
+}
+
+/** Slots that a take asks for altogether: never fewer than are held, which calls may be using. */
+function slotsToAsk(
+  { limit, slots }: KeyView,
+  askedBefore: number | undefined,
+  eager: boolean,
+  liveWorkers: number,
+): number {
+  const concurrency = limit?.concurrency ?? null;
+  if (concurrency === null) return Math.max(1, slots);
+  const part = Math.ceil(concurrency / Math.max(1, liveWorkers));
+  const isFree = askedBefore !== undefined && slots >= askedBefore;
+  const wanted = Math.max(part, isFree && eager ? slots + 1 : slots);
+  return Math.max(slots, Math.min(concurrency, wanted));
+}
+
+/** Jobs that a line should have here: what it does until the poll after the next. */
+function jobsToHold(
+  { own, tenant, meanMs }: LineView,
+  slotsMax: number,
+  tenantSlotsMax: number,
+  { aheadMs, periodMs }: { readonly aheadMs: number; readonly periodMs: number },
+): number {
+  if (own.limit === undefined) return FIRST_JOBS;
+  const bounds: number[] = [LINE_HELD_MAX];
+  for (const [view, slots] of [
+    [own, slotsMax],
+    [tenant, tenantSlotsMax],
+  ] as const) {
+    const { concurrency = null, perSecond = null } = view?.limit ?? {};
+    if (concurrency !== null)
+      bounds.push(slots * (1 + Math.max(1, (2 * periodMs) / Math.max(1, meanMs ?? periodMs))));
+    if (perSecond !== null) bounds.push(1 + (perSecond * (aheadMs + LIMIT_START_AHEAD_MS)) / 1_000);
+  }
+  return Math.max(FIRST_JOBS, Math.ceil(Math.min(...bounds)));
+}
+
+function lacks({ limit, slots }: KeyView, slotsMax: number): boolean {
+  return limit === undefined || isBelow(limit, slots, slotsMax);
+}
+
+function isBelow(limit: LimitValues | null, slots: number, slotsMax: number): boolean {
+  return limit !== null && limit.concurrency !== null && slots < slotsMax;
+}
+
+function isRated(limit: LimitValues | null): boolean {
+  return limit !== null && limit.perSecond !== null;
+}
