@@ -233,6 +233,15 @@ export type RetryDeadLettersInput = {
   readonly limit?: number;
 };
 
+export type LimitInput = {
+  /** Scheme, host and port of the URLs that it holds for; null: all calls of the tenant. */
+  readonly endpoint: string | null;
+  /** Calls under way at once; null: any number. */
+  readonly concurrency?: number | null;
+  /** Calls that start in a second, evenly spaced; null: any number. */
+  readonly perSecond?: number | null;
+};
+
 export type Task = {
   readonly id: string;
   readonly name: string;
@@ -451,7 +460,7 @@ export type Job = {
     readonly responseBody: string | null;
   })[];
   readonly finishedAt: string | null;
-  /** Why it ended as it did, where that is not a success. */
+  /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
@@ -540,7 +549,7 @@ export type ListedJob = {
     readonly responseBody: string | null;
   })[];
   readonly finishedAt: string | null;
-  /** Why it ended as it did, where that is not a success. */
+  /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
@@ -631,7 +640,7 @@ export type DeadLetter = {
     readonly responseBody: string | null;
   })[];
   readonly finishedAt: string | null;
-  /** Why it ended as it did, where that is not a success. */
+  /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
@@ -693,7 +702,7 @@ export type RetriedDeadLetters = {
 
 export type TestOutcome = {
   readonly status: "succeeded" | "dead" | "cancelled";
-  /** Why it ended as it did, where that is not a success. */
+  /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   readonly statusCode: number | null;
   /** A stable code, such as `timeout`; null when an answer came. */
@@ -712,6 +721,28 @@ export type TestOutcome = {
   /** The first 1,024 bytes of the answer; null where the task does not keep answers. */
   readonly responseBody: string | null;
   readonly job: Job;
+};
+
+export type Limit = {
+  /** Lower case, without the scheme's own port; null: all calls of the tenant. */
+  readonly endpoint: string | null;
+  /** As the tenant has set it. */
+  readonly concurrency: number | null;
+  /** As the tenant has set it. */
+  readonly perSecond: number | null;
+  /** The operator's cap; null: none. What holds is the smaller. */
+  readonly maxConcurrency: number | null;
+  /** The operator's cap, likewise. */
+  readonly maxPerSecond: number | null;
+  /** Jobs that are due and wait in its line, counted up to 1,000. */
+  readonly waiting: number;
+  readonly updatedAt: string;
+};
+
+export type LimitPage = {
+  readonly items: readonly (Limit)[];
+  /** What to pass as `cursor` for the page after; null on the last one. */
+  readonly nextCursor: string | null;
 };
 
 export type SigningSecrets = {
@@ -845,6 +876,22 @@ export interface RotateSigningSecretArgs {
   readonly body?: Readonly<Record<string, never>>;
 }
 
+export interface ListLimitsArgs {
+  /** Items of one page; a page ends at 4 MB too. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before; it belongs to its list and filter. */
+  readonly cursor?: string;
+}
+
+export interface PutLimitArgs {
+  readonly body: LimitInput;
+}
+
+export interface DeleteLimitArgs {
+  /** As it was set; left out: the limit of all calls. */
+  readonly endpoint?: string;
+}
+
 export interface ListTaskJobsArgs {
   /** The task's id. */
   readonly taskId: string;
@@ -936,6 +983,12 @@ export interface Api {
   listSigningSecrets(): Promise<Answer<SigningSecrets>>;
   /** Make a new signing secret. Also the first one to read. Calls are signed with the one before it too for 24 hours, of which there is one at most: a second rotation in that time ends the oldest. Calls follow within 30 seconds. Needs the scope `admin`. */
   rotateSigningSecret(args?: RotateSigningSecretArgs): Promise<Answer<RotatedSecret>>;
+  /** List the tenant's limits. That of all calls first, then by endpoint; those too that only the operator has set. Needs the scope `read`. */
+  listLimits(args?: ListLimitsArgs): Promise<Answer<LimitPage>>;
+  /** Limit the calls to an endpoint, or all calls. It holds over all executors, for this tenant's calls; where several limits hold, each is kept. A job over a limit is `waiting`, which costs no attempt and holds no other job up. The limit is as the request says afterwards: what is not given is not limited. A change holds for calls that start after it; a new limit for jobs that are made after it, which are made up to 30 s ahead. Needs the scope `write`. */
+  putLimit(args: PutLimitArgs): Promise<Answer<Limit>>;
+  /** Take a limit away. What waits goes on. A cap that the operator has set stays. Needs the scope `write`. */
+  deleteLimit(args?: DeleteLimitArgs): Promise<Answer<null>>;
   /** List a task's jobs, newest first. Those under way, finished and archived, of a deleted task too. A running job whose time has not come shows as `pending`. Needs the scope `read`. */
   listTaskJobs(args: ListTaskJobsArgs): Promise<Answer<JobPage>>;
   /** Read a job with its attempts. Needs the scope `read`. */
@@ -969,6 +1022,9 @@ export const OPERATIONS = {
   previewSchedule: {"method":"POST","path":"/v1/schedules/preview","query":[],"headers":{}},
   listSigningSecrets: {"method":"GET","path":"/v1/signing-secret","query":[],"headers":{}},
   rotateSigningSecret: {"method":"POST","path":"/v1/signing-secret/rotate","query":[],"headers":{}},
+  listLimits: {"method":"GET","path":"/v1/limits","query":["limit","cursor"],"headers":{}},
+  putLimit: {"method":"PUT","path":"/v1/limits","query":[],"headers":{}},
+  deleteLimit: {"method":"DELETE","path":"/v1/limits","query":["endpoint"],"headers":{}},
   listTaskJobs: {"method":"GET","path":"/v1/tasks/{taskId}/jobs","query":["status","from","to","limit","cursor"],"headers":{}},
   getJob: {"method":"GET","path":"/v1/jobs/{jobId}","query":[],"headers":{}},
   retryJob: {"method":"POST","path":"/v1/jobs/{jobId}/retry","query":[],"headers":{"idempotencyKey":"Idempotency-Key"}},

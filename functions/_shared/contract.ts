@@ -33,7 +33,7 @@ export interface AnswerContract {
 }
 
 export interface Contract {
-  readonly tag: "tasks" | "schedules" | "jobs" | "dead letters" | "signing" | "service";
+  readonly tag: "tasks" | "schedules" | "jobs" | "dead letters" | "limits" | "signing" | "service";
   readonly summary: string;
   readonly description?: string;
   /** What is asked for in the query; null when nothing is. */

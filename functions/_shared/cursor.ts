@@ -7,7 +7,8 @@ import type { TenantId } from "#core/domain/ids.ts";
 import { HttpProblem } from "./problem.ts";
 
 const BINDING_BYTES = 12;
-const CURSOR_LENGTH_MAX = 200;
+/** Of the longest: a limit key of 300 characters. */
+const CURSOR_LENGTH_MAX = 420;
 
 export interface CursorScope {
   readonly tenantId: TenantId;

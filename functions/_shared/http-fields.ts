@@ -41,7 +41,8 @@ export const url = z
   .describe("http or https. Checked when it is called too: only public addresses are.")
   .meta({ format: "uri", examples: ["https://example.com/hook"] });
 
-function faultOfUrl(text: string): string | null {
+/** What is wrong with a URL to be called; null when nothing is. */
+export function faultOfUrl(text: string): string | null {
   if (!text.isWellFormed()) return "is not valid Unicode";
   if (Buffer.byteLength(text) > URL_BYTES_MAX) return `must have at most ${URL_BYTES_MAX} bytes`;
   // The parser would take these out in silence.

@@ -58,7 +58,12 @@ const jobFields = {
   maxAttempts: z.int(),
   attempts: z.array(attempt).describe("The newest 30, in their order."),
   finishedAt: answeredInstant.nullable(),
-  reason: z.string().nullable().describe("Why it ended as it did, where that is not a success."),
+  reason: z
+    .string()
+    .nullable()
+    .describe(
+      "Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`.",
+    ),
   retryOf: jobIdText.nullable().describe("The archived job of which it is another try."),
   missed: missed.nullable(),
 };

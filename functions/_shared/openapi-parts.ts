@@ -157,6 +157,10 @@ export const TAGS = [
   { name: "jobs", description: "One execution of a task each." },
   { name: "dead letters", description: "Jobs whose attempts are used up, and their rescue." },
   {
+    name: "limits",
+    description: "How many calls an endpoint, or the tenant altogether, gets at once and a second.",
+  },
+  {
     name: "signing",
     description: "How an endpoint knows that a call is ours: Standard Webhooks signatures.",
   },

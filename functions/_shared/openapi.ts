@@ -15,6 +15,8 @@ import {
 } from "./job-answers.ts";
 import { JOB_CONTRACTS } from "./job-contracts.ts";
 import { retryDeadLettersSchema } from "./job-schema.ts";
+import { limitAnswer, limitPage } from "./limit-answers.ts";
+import { limitSchema } from "./limit-schema.ts";
 import {
   answerHeader,
   PROBLEMS,
@@ -51,6 +53,7 @@ const TAKEN: Readonly<Record<string, z.ZodType>> = {
   BulkInput: bulkInput,
   PreviewInput: previewSchema,
   RetryDeadLettersInput: retryDeadLettersSchema,
+  LimitInput: limitSchema,
 };
 const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   Task: taskAnswer,
@@ -65,6 +68,8 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   DeadLetterPage: deadLetterPage,
   RetriedDeadLetters: retriedAnswer,
   TestOutcome: testAnswer,
+  Limit: limitAnswer,
+  LimitPage: limitPage,
   SigningSecrets: signingSecrets,
   RotatedSecret: rotatedSecret,
   Problem: problemSchema,

@@ -1,4 +1,5 @@
 /** A job as JSON. */
+import { endpointOf } from "#core/domain/call-limit.ts";
 import type { AttemptRecord, AttemptTimings, Covers, Job } from "#core/domain/job.ts";
 import type { JobWithRequest } from "#core/services/jobs/get-job.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "./present-request.ts";
@@ -37,10 +38,16 @@ function present(job: Job, nowMs: number, request: unknown) {
     attempts: presentAttempts(job.attempts),
     request,
     finishedAt: isoInstant(job.finishedAtMs),
-    reason: job.reason,
+    reason: reasonOf(job),
     retryOf: job.retryOf,
     missed: job.covers === null ? null : presentCovers(job.covers),
   };
+}
+
+/** Why it ended, or which limit it waits for. */
+function reasonOf({ status, limitKey, reason }: Job): string | null {
+  if (status !== "waiting" || limitKey === null) return reason;
+  return `waiting: limit of ${endpointOf(limitKey) ?? "all calls"}`;
 }
 
 /** In the order in which they were claimed. */

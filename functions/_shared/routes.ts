@@ -144,6 +144,27 @@ export const ROUTES = [
   },
   {
     method: "GET",
+    path: "/v1/limits",
+    operation: "listLimits",
+    handler: "tasks-api",
+    scope: "read",
+  },
+  {
+    method: "PUT",
+    path: "/v1/limits",
+    operation: "putLimit",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "DELETE",
+    path: "/v1/limits",
+    operation: "deleteLimit",
+    handler: "tasks-api",
+    scope: "write",
+  },
+  {
+    method: "GET",
     path: "/v1/tasks/{taskId}/jobs",
     operation: "listTaskJobs",
     handler: "jobs-api",

@@ -10,6 +10,7 @@ import {
 } from "./examples.ts";
 import { nothingSchema } from "./field-types.ts";
 import { jobAnswer, testAnswer } from "./job-answers.ts";
+import { LIMIT_CONTRACTS } from "./limit-contracts.ts";
 import type { OperationOf } from "./routes.ts";
 import {
   ROTATED_SECRET_EXAMPLE,
@@ -318,6 +319,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     },
     problems: [],
   },
+  ...LIMIT_CONTRACTS,
   listSigningSecrets: {
     tag: "signing",
     summary: "What calls are signed with",

@@ -37,6 +37,11 @@ import type { HealthDeps } from "./check-health.ts";
 import { checkHealth } from "./check-health.ts";
 import { createManyOperation, createOperation, putOperation } from "./create-operations.ts";
 import { editTaskOperation } from "./edit-operation.ts";
+import {
+  deleteLimitOperation,
+  listLimitsOperation,
+  putLimitOperation,
+} from "./limit-operations.ts";
 import { etagOf, nameTaken, presentTask, presentTaskInList } from "./present-task.ts";
 import { serveDocs, serveOpenApi } from "./serve-docs.ts";
 import { listSigningOperation, rotateSigningOperation } from "./signing-operations.ts";
@@ -63,6 +68,9 @@ export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-a
     testTask: (request) => testOperation(deps, request),
     listUpcoming: (request) => upcoming(deps, request),
     previewSchedule: (request) => preview(deps, request),
+    listLimits: (request) => listLimitsOperation(deps, request),
+    putLimit: (request) => putLimitOperation(deps, request),
+    deleteLimit: (request) => deleteLimitOperation(deps, request),
     listSigningSecrets: (request) => listSigningOperation(deps, request),
     rotateSigningSecret: (request) => rotateSigningOperation(deps, request),
   };
