@@ -93,7 +93,7 @@ test("the list goes on page by page, the tenant's own limit first", async () => 
   const seen: (string | null)[] = [];
   let cursor: string | null = null;
   do {
-    const from = cursor === null ? "" : `&cursor=${cursor}`;
+    const from: string = cursor === null ? "" : `&cursor=${cursor}`;
     const page = await api.acme("GET", `/v1/limits?limit=1${from}`);
     assert.equal(page.status, 200, page.text);
     seen.push(...page.body.items.map(({ endpoint }: { endpoint: string }) => endpoint));
