@@ -12,6 +12,8 @@ export type ChildSpec = {
   env: NodeJS.ProcessEnv;
   stopMs: number;
   stage: number;
+  /** It serves `/health` and `/metrics` on the port that METRICS_PORT names. */
+  watched?: boolean;
 };
 export type KeptChild = {
   readonly name: string;
@@ -51,7 +53,9 @@ export function keepChild(
     const logFrom = makeRoom(logPath);
     const child = spawnLogged([path, ...(spec.args ?? [])], logPath, spec.env);
     const identity = child.pid === undefined ? null : identify(child.pid, path);
-    current = identity && { ...identity, name: spec.name, stopMs: spec.stopMs, stage: spec.stage };
+    const { name, stopMs, stage, env } = spec;
+    const metricsPort = spec.watched ? Number(env.METRICS_PORT) : null;
+    current = identity && { ...identity, name, stopMs, stage, metricsPort };
     opts.onChange();
     onceEnded(child, (how) => {
       current = null;

@@ -40,7 +40,13 @@ const runSchema = z.strictObject({
   /** The names of those that have ended and are about to be started again. */
   restarting: z.array(z.string()).default([]),
   processes: z.array(
-    identitySchema.extend({ name: z.string(), stopMs: z.int().positive(), stage: z.int() }),
+    identitySchema.extend({
+      name: z.string(),
+      stopMs: z.int().positive(),
+      stage: z.int(),
+      /** Where it serves health and metrics. */
+      metricsPort: z.int().positive().nullable().default(null),
+    }),
   ),
 });
 export type Run = z.infer<typeof runSchema>;

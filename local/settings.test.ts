@@ -13,6 +13,7 @@ describe("readSettings", () => {
       cassandraPort: 9042,
       executors: 1,
       schedulers: 1,
+      metricsPort: 0,
     });
   });
 

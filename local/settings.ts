@@ -16,6 +16,8 @@ export type Settings = {
   cassandraPort: number;
   executors: number;
   schedulers: number;
+  /** Health and metrics of the first process; the others' follow. 0: ports that the system picks. */
+  metricsPort: number;
 };
 
 export const LOCAL_KEY = "local-dev-key";
@@ -41,7 +43,7 @@ const KNOWN: readonly string[] = [
 ];
 // Names that can only be meant for us. Not all of MYSQL_ and CASSANDRA_: their own tools read MYSQL_PWD, CASSANDRA_HOME, ….
 const OURS =
-  /^(API_BURST|API_PORT|API_RATE|ARCHIVE_(SUCC|ENDED)|CASSANDRA_CONTACT|CASSANDRA_PORT|EGRESS_(A|D|IPV)|EXECUTOR|LOCAL_|MYSQL_PORT|MYSQL_URL|SCHEDULER|SECRETS_)/;
+  /^(API_BURST|API_PORT|API_RATE|ARCHIVE_(SUCC|ENDED)|CASSANDRA_CONTACT|CASSANDRA_PORT|EGRESS_(A|D|IPV)|EXECUTOR|LOCAL_|METRICS_|MYSQL_PORT|MYSQL_URL|SCHEDULER|SECRETS_)/;
 
 /** Reads and checks our settings. Throws SetupError, one line, for the first one that is unknown or malformed. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
@@ -60,6 +62,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     cassandraPort: readInteger(env, "CASSANDRA_PORT", 9042, 1, 65_535),
     executors: readInteger(env, "EXECUTORS", 1, 1, PROCESSES_MAX),
     schedulers: readInteger(env, "SCHEDULERS", 1, 1, PROCESSES_MAX),
+    metricsPort: readInteger(env, "METRICS_PORT", 0, 0, 65_000),
   };
   refuseSamePort(settings, env);
   // The native server's start script and its socket path (at most 107 bytes) are what limits this.

@@ -56,8 +56,12 @@ export function planStack(
     env: own(declaration),
     stopMs,
     stage: STAGE.services,
+    watched: true,
   });
-  const gateway = worker("gateway", "local/gateway.ts", gatewayEnv, GATEWAY_STOP_MS);
+  const gateway = {
+    ...worker("gateway", "local/gateway.ts", gatewayEnv, GATEWAY_STOP_MS),
+    watched: false,
+  };
   gateway.env.API_PORT = String(settings.apiPort);
   const tick = (name: string, declaration: EnvDeclaration) => ({
     ...worker(name, "local/tick.ts", declaration, TICK_STOP_MS),

@@ -23,7 +23,7 @@ async function main(): Promise<void> {
         mysql,
         cassandra: up?.cassandra?.contactPoints ?? null,
         health: up && (await askHealth(up.api)),
-        processes,
+        processes: await Promise.all(processes.map(withHealth)),
         missing: up ? listMissing(up) : [],
       }),
     );
@@ -33,7 +33,8 @@ async function main(): Promise<void> {
   const supervised = isAlive(run.supervisor);
   say(supervised ? run.state : "the supervisor was killed: 'npm stop' stops what it has left");
   say(`API      ${run.api}/v1   x-api-key: ${run.key}   ${await askHealth(run.api)}`);
-  for (const { name, pid } of processes) say(`${name.padEnd(12)} ${pid}`);
+  for (const { name, pid, health, metrics } of await Promise.all(processes.map(withHealth)))
+    say(`${name.padEnd(12)} ${pid}${metrics === null ? "" : `   ${metrics}   ${health}`}`);
   for (const name of listMissing(run)) say(`${name.padEnd(12)} not running`);
 }
 
@@ -44,6 +45,25 @@ async function askHealth(api: string): Promise<string> {
     const response = await fetch(`${api}/v1/health`, { signal });
     const body = (await response.json()) as { detail?: unknown };
     return response.ok ? "ok" : String(body.detail);
+  } catch {
+    return "does not answer";
+  }
+}
+
+type Listed = { name: string; pid: number; metricsPort: number | null };
+
+/** A process with where its metrics are and what it says of itself: `ok`, `draining`, or what is wrong; null where it tells nothing. */
+async function withHealth({ name, pid, metricsPort }: Listed) {
+  if (metricsPort === null) return { name, pid, metrics: null, health: null };
+  const base = `http://127.0.0.1:${metricsPort}`;
+  return { name, pid, metrics: `${base}/metrics`, health: await askProcess(`${base}/health`) };
+}
+
+async function askProcess(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(HEALTH_ANSWER_MS) });
+    const { status, wrong } = (await response.json()) as { status: string; wrong: string[] };
+    return wrong.length === 0 ? status : `${status}: ${wrong.join("; ")}`;
   } catch {
     return "does not answer";
   }
@@ -60,12 +80,14 @@ function listMissing(run: Run): string[] {
   return [...run.restarting, ...ended, ...databases];
 }
 
-function listProcesses(run: Run): { name: string; pid: number }[] {
-  const listed = run.processes.filter(isAlive).map(({ name, pid }) => ({ name, pid }));
-  if (isAlive(run.supervisor)) listed.unshift({ name: "supervisor", pid: run.supervisor.pid });
+function listProcesses(run: Run): Listed[] {
+  const none = { metricsPort: null };
+  const listed: Listed[] = run.processes.filter(isAlive);
+  if (isAlive(run.supervisor))
+    listed.unshift({ name: "supervisor", pid: run.supervisor.pid, ...none });
   for (const name of ["mysql", "cassandra"] as const) {
     const identity = run[name]?.process;
-    if (identity && isAlive(identity)) listed.push({ name, pid: identity.pid });
+    if (identity && isAlive(identity)) listed.push({ name, pid: identity.pid, ...none });
   }
   return listed;
 }

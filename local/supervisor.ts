@@ -153,8 +153,15 @@ async function bringUp(deps: SupervisorDeps, state: RunState): Promise<Stack> {
   stop.throwIfAborted();
   const echoPort = await pickEchoPort(settings.localDir);
   const stack = deps.plan(settings, databases, echoPort, deps.env);
+  await giveMetricsPorts(stack.children, settings.metricsPort);
   for (const spec of stack.children) startChild(spec, stack, deps, state);
   return stack;
+}
+
+/** One port after the other from `first` on, where they are free; a process keeps its own for all its lives. */
+async function giveMetricsPorts(children: readonly ChildSpec[], first: number): Promise<void> {
+  for (const [at, { env }] of children.filter(({ watched }) => watched).entries())
+    env.METRICS_PORT = String(await pickPort(first === 0 ? 0 : first + at));
 }
 
 /** Waits for the API, says where everything is and shows it at work, until `stop`. */
@@ -165,6 +172,10 @@ async function introduce(stack: Stack, deps: SupervisorDeps, state: RunState): P
   const { mysql, cassandra } = state.run();
   say(
     `MySQL    ${withoutPassword(mysql?.url ?? "")}   Cassandra ${cassandra?.contactPoints ?? ""}`,
+  );
+  const watched = stack.children.filter((each) => each.watched);
+  say(
+    `metrics  ${watched.map(({ name, env }) => `${name} :${env.METRICS_PORT}`).join("  ")}   (/metrics, /health)`,
   );
   say(`logs     ${stack.logDir}`);
   const status = await makeSample(stack.apiUrl, `${stack.echoUrl}/sample`);

@@ -198,7 +198,9 @@ function acquireRaw(
     let givenUp = false;
     const timer = setTimeout(() => {
       givenUp = true;
-      reject(new StoreUnavailable(`no connection to MySQL was free within ${deadlineMs} ms`));
+      reject(
+        new StoreUnavailable(`no connection to MySQL was free within ${Math.round(deadlineMs)} ms`),
+      );
     }, deadlineMs);
     pool.getConnection((error, connection) => {
       if (givenUp) {

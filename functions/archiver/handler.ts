@@ -39,6 +39,17 @@ const deps = {
   sha256: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
 };
 
+let last: ArchiverRun | null = null;
+
+/** What is wrong, for whoever asks where it is one process: on one machine. */
+export function wrong(): string[] {
+  if (last === null || last.end !== "stopped") return [];
+  const left = last.waiting === null ? "" : ` (${last.waiting} are left)`;
+  return [
+    `the last run ended early${left}: MySQL or Cassandra is away or busy; finished jobs stay in MySQL, and the next run goes on`,
+  ];
+}
+
 export async function handler(_event: unknown, invocation: Invocation): Promise<void> {
   const endMs = endOf(invocation, systemClock, ARCHIVE_LEFT_MS);
   await sayingMetrics({ clock: systemClock, logger, metrics }, () =>
@@ -46,7 +57,9 @@ export async function handler(_event: unknown, invocation: Invocation): Promise<
   );
 }
 
-function countRun({ moved, kept, end, purgedTasks, waiting }: ArchiverRun): void {
+function countRun(run: ArchiverRun): void {
+  const { moved, kept, end, purgedTasks, waiting } = run;
+  last = run;
   metrics.count("archive_runs", 1);
   metrics.count("archived_rows", moved);
   metrics.count("archive_kept", kept);

@@ -36,6 +36,20 @@ const retention = {
   endedMs: env.ARCHIVE_ENDED_AFTER_SECONDS * 1_000,
 };
 
+let awaySinceMs: number | null = null;
+const onLook = (good: boolean) => {
+  awaySinceMs = good ? null : (awaySinceMs ?? clock.nowMs());
+};
+
+/** What is wrong, for whoever asks where it is one process: on one machine. */
+export function wrong(): string[] {
+  if (awaySinceMs === null) return [];
+  const since = new Date(awaySinceMs).toISOString();
+  return [
+    `the database is away since ${since}: no executor is fenced and no job given back meanwhile; looked again every 2 s`,
+  ];
+}
+
 export async function handler(_event: unknown, invocation: Invocation): Promise<void> {
   const endMs = Math.min(
     clock.monotonicMs() + RECONCILE_RUN_MS,
@@ -47,7 +61,7 @@ export async function handler(_event: unknown, invocation: Invocation): Promise<
 }
 
 async function watchShard(shard: Shard, endMs: number): Promise<void> {
-  const watched = watchBacklog({ shard, clock, logger, gauges: metrics }, endMs);
+  const watched = watchBacklog({ shard, clock, logger, gauges: metrics, onLook }, endMs);
   const passes = runPasses({ shard, clock, logger, retention }, endMs).then(countPasses);
   const ended = await Promise.allSettled([passes, watched]);
   for (const each of ended) if (each.status === "rejected") throw each.reason;

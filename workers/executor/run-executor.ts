@@ -126,7 +126,7 @@ export function readExecutor(
   gauges.gauge("held", held);
   gauges.gauge("sending", sending);
   gauges.gauge("outbox_waiting", waiting);
-  gauges.gauge("poll_age", health.sinceGoodMs(POLLING) / 1_000);
+  gauges.gauge("poll_age", Math.round(health.sinceGoodMs(POLLING)) / 1_000);
 }
 
 async function poll(executor: Executor): Promise<number> {

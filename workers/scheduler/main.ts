@@ -34,7 +34,9 @@ await runWorker(
       },
       backoffMs: { first: 200, max: 5_000 },
     };
-    metrics.onRead(() => metrics.gauge("materialize_age", health.sinceGoodMs(TICK) / 1_000));
+    metrics.onRead(() =>
+      metrics.gauge("materialize_age", Math.round(health.sinceGoodMs(TICK)) / 1_000),
+    );
     logger.info("started", { shard: env.SHARD });
     await runLoop({ clock, random, logger, health }, loop, stop);
     await shards.close();
