@@ -112,19 +112,21 @@ export interface DrainSize {
   readonly executors: number;
   readonly tasksCount: number;
   readonly perTask: number;
+  /** Which tasks they are of, as a condition of SQL; all when left out. */
+  readonly where?: string;
 }
 
 /** Drains so many due jobs of each task by fresh executors, after some to warm up. */
 export async function drain(
   databases: BenchDatabases,
   target: Target,
-  { executors, tasksCount, perTask }: DrainSize,
+  { executors, tasksCount, perTask, where }: DrainSize,
   { signal, options }: ScenarioContext,
 ): Promise<Leg> {
   const profileDir = options.profileDir ?? undefined;
   await using workers = await startWorkers(databases, { schedulers: 0, executors, profileDir });
   const { run } = databases;
-  const pending = { run, status: "pending", stepMs: 1, dueInMs: 0 } as const;
+  const pending = { run, status: "pending", stepMs: 1, dueInMs: 0, where } as const;
   const fromMs = Date.now() - 60_000;
   await target.reset();
   const warmUps = Math.min(perTask, WARM_UP_PER_TASK);

@@ -16,6 +16,8 @@ import { formatTable } from "./table.ts";
 const SCENARIOS: Readonly<Record<string, () => Promise<Scenario>>> = {
   api: async () => (await import("./api.ts")).scenario,
   egress: async () => (await import("./egress.ts")).scenario,
+  growth: async () => (await import("./growth.ts")).scenario,
+  idle: async () => (await import("./idle.ts")).scenario,
   p0: async () => (await import("./p0.ts")).scenario,
   p1: async () => (await import("./p1.ts")).scenario,
   p2: async () => (await import("./p2.ts")).scenario,

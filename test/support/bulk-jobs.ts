@@ -4,8 +4,10 @@ import type { RowDataPacket } from "mysql2/promise";
 export interface BulkJobs {
   readonly run: (sql: string) => Promise<RowDataPacket[]>;
   readonly status: "pending" | "succeeded" | "dead" | "cancelled";
-  /** Each task there is gets so many. */
+  /** Each task there is gets so many … */
   readonly perTask: number;
+  /** … or each of those that this condition of SQL names. */
+  readonly where?: string | undefined;
   /** Scheduled times: the first, and how far apart; epoch ms and ms. */
   readonly fromMs: number;
   readonly stepMs: number;
@@ -23,7 +25,7 @@ const RECORD = {
 };
 
 export async function createBulkJobs(jobs: BulkJobs): Promise<void> {
-  const { run, status, perTask, fromMs, stepMs, dueInMs } = jobs;
+  const { run, status, perTask, fromMs, stepMs, dueInMs, where = "TRUE" } = jobs;
   const ms = `(${fromMs} + n * ${stepMs})`;
   const at = `TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ${ms} * 1000 MICROSECOND`;
   const due = `UTC_TIMESTAMP(3) + INTERVAL ${dueInMs * 1_000} MICROSECOND`;
@@ -35,7 +37,7 @@ export async function createBulkJobs(jobs: BulkJobs): Promise<void> {
   await run(
     `INSERT INTO jobs (part, id, task_id, tenant_id, task_version, status, priority, queue, scheduled_at, run_at, due_at, max_attempts, timeout_ms, claim_no, attempt, attempts, finished_at)
      SELECT part, UNHEX(CONCAT(LPAD(HEX(${ms}), 12, '0'), HEX(tasks.id), '0000')), tasks.id, tenant_id, request_version, '${status}', priority, priority * 16, ${at}, ${at}, ${due}, max_attempts, timeout_ms, ${done}
-     FROM tasks JOIN ${numbers}`,
+     FROM tasks JOIN ${numbers} WHERE ${where}`,
   );
   if (status !== "dead") return;
   await run(
