@@ -12,8 +12,19 @@ import { OutcomeUnknown } from "#core/domain/errors.ts";
 import type { TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
-import { CallTimes, mayTake, planCalls, slotsWanted } from "#core/domain/limited-take.ts";
-import { LIMIT_START_AHEAD_MS, RELEASE_GROUP_MAX } from "#core/domain/limits.ts";
+import {
+  CallTimes,
+  callsWithin,
+  mayTake,
+  planCalls,
+  slotsWanted,
+} from "#core/domain/limited-take.ts";
+import {
+  LIMIT_START_AHEAD_MS,
+  RELEASE_GROUP_MAX,
+  START_WINDOW_MS,
+  WORKER_LEASE_MS,
+} from "#core/domain/limits.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type {
   HeldLimit,
@@ -30,6 +41,8 @@ import type { MemoryTables } from "./memory-tables.ts";
 
 /** A take and a release end no job. */
 const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
+/** Of a lease that is nearer to its end the worker may have let go already. */
+const LEASE_LEFT_MS = WORKER_LEASE_MS - START_WINDOW_MS;
 const NO_LIMIT = { concurrency: null, perSecond: null, maxConcurrency: null, maxPerSecond: null };
 
 export class MemoryLimitStore implements LimitStore {
@@ -61,7 +74,9 @@ export class MemoryLimitStore implements LimitStore {
       return await this.#tables.transact("takeLimited", (nowMs): TakeLimitedResult => {
         const row = this.#tables.workers.get(workerId);
         if (row === undefined || row.fencedAtMs !== null) return { kind: "fenced" };
-        taken = new Take(this.#tables, request, nowMs).run(this.#waiting());
+        const isLive = row.leaseUntilMs > nowMs + LEASE_LEFT_MS;
+        const lines = isLive ? request.lines : [];
+        taken = new Take(this.#tables, { ...request, lines }, nowMs).run(this.#waiting());
         return { kind: "taken", ...taken };
       });
     } catch (error) {
@@ -222,11 +237,13 @@ class Take {
   #find(line: LineRequest, waiting: readonly Job[]) {
     if (!mayTake(line.key, (key) => this.#heldOf(key))) return [];
     const untilMs = this.#nowMs + this.#request.aheadMs;
+    const startsMs = untilMs + LIMIT_START_AHEAD_MS;
+    const limit = Math.min(line.jobsMax, callsWithin(line.key, this.#times, startsMs));
     return line.queues.flatMap((queue) =>
       waiting
         .filter((job) => job.limitKey === line.key && job.queue === queue)
         .filter(({ dueAtMs }) => dueAtMs <= untilMs)
-        .slice(0, line.jobsMax)
+        .slice(0, limit)
         .map((job) => ({ key: line.key, queue, dueAtMs: job.dueAtMs, job })),
     );
   }

@@ -43,6 +43,6 @@ function runningJobs(tables: MemoryTables): Job[] {
   );
 }
 
-function runningKey({ id, claimNo }: Job): RunningKey {
-  return { id, claimNo };
+function runningKey({ id, claimNo, limitKey }: Job): RunningKey {
+  return { id, claimNo, ...(limitKey === null ? {} : { limitKey }) };
 }

@@ -18,6 +18,12 @@ export function readInstant(cell: Cell | undefined): number {
   return ms;
 }
 
+/** A DATETIME(6) cell, as ms with a fraction. */
+export function readMicros(cell: Cell | undefined): number {
+  const value = String(cell);
+  return readInstant(value) + Number(value.slice(23, 26)) / 1_000;
+}
+
 export function readInstantOrNull(cell: Cell | undefined): number | null {
   return cell === null ? null : readInstant(cell);
 }

@@ -41,7 +41,7 @@ export async function createTask(
       oncePerKey<TaskWithVersion, Creation>(session, task.tenantId, idempotency, async () => {
         const refusal = await overQuota(session, task.tenantId, quota);
         if (refusal !== null) return { result: refusal, made: null };
-        await session.write(insertTaskSql(task));
+        await session.write(insertTaskSql(created));
         await session.write(insertTaskVersionSql(version));
         const owned = sealed.map((secret) => ({ taskId: task.id, secret }));
         if (owned.length > 0) await session.write(upsertTaskSecretsSql(owned));
@@ -127,7 +127,7 @@ async function createGroup(
     return CREATED;
   });
   if (fresh.length > 0) {
-    await session.write(insertTasksSql(fresh.map(({ task }) => task)));
+    await session.write(insertTasksSql(fresh));
     await session.write(insertTaskVersionsSql(fresh.map(({ version }) => version)));
     const owned = fresh.flatMap(({ task, sealed = [] }) =>
       sealed.map((secret) => ({ taskId: task.id, secret })),

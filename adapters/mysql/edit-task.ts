@@ -3,15 +3,15 @@
  * uses one reading of the database's clock, made after the lock was got.
  */
 import { assert, unreachable } from "#core/domain/assert.ts";
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
-import type { TaskWithVersion } from "#core/domain/task.ts";
+import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import { changeMarks, type SecretMark, type SecretsChange } from "#core/domain/task-secrets.ts";
 import type { EditResult, JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
 import { isDuplicateOf } from "./errors.ts";
 import type { Session } from "./pool.ts";
-import { deleteLimitedSql } from "./statements/delete-limited.ts";
 import {
   cancelJobsSql,
   deletePlannedJobsSql,
@@ -28,11 +28,12 @@ import {
 } from "./statements/edit-jobs.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
 import { insertTaskVersionSql } from "./statements/insert-task-version.ts";
+import { deleteLimitedSql, lineUpSql } from "./statements/limited-lines.ts";
 import { insertRevocationSql } from "./statements/revocations.ts";
 import { selectTaskSql } from "./statements/select-task.ts";
 import { deleteTaskSecretsSql, upsertTaskSecretsSql } from "./statements/task-secrets.ts";
 import { updateTaskSql } from "./statements/update-task.ts";
-import { readTaskWithVersion } from "./task-rows.ts";
+import { readLine, readTaskWithVersion, TASK_LINE } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
 
 export const NAME_KEY = "tenant_live_name";
@@ -49,7 +50,7 @@ export async function editTask<R>(
     return await database.transaction(async (session) => {
       const locked = await lock(session, target.tenantId, target.taskId);
       if (locked === null) return { kind: "not-found" };
-      const { task, version, secrets = [], nowMs } = locked;
+      const { task, version, secrets = [] } = locked;
       const edit = decide(locked);
       switch (edit.kind) {
         case "refuse":
@@ -57,7 +58,7 @@ export async function editTask<R>(
         case "unchanged":
           return { kind: "unchanged", current: withSecrets(task, version, secrets) };
         case "write":
-          await write(session, edit, nowMs, retention);
+          await write(session, edit, locked, retention);
           return {
             kind: "written",
             current: withSecrets(
@@ -102,6 +103,7 @@ async function lock(
     : [];
   return {
     ...locked,
+    ...readLine(row[TASK_LINE]),
     madeMs: made.map((cells) => readInstant(cells[0])),
     nowMs,
     plannedFromMs: readInstantOrNull(found?.[0] ?? null),
@@ -112,16 +114,21 @@ async function lock(
 async function write<R>(
   session: Session,
   edit: Extract<TaskEdit<R>, { kind: "write" }>,
-  nowMs: number,
+  locked: LockedTask,
   retention: Retention,
 ): Promise<void> {
   const { task, newVersion, jobsEffect, makeJobs } = edit;
-  const written = await session.write(updateTaskSql(task));
+  const { nowMs } = locked;
+  const limitKey = locked.limitKey ?? null;
+  assert(newVersion === null || jobsEffect.kind !== "resume", "a resume changes no request");
+  const written = await session.write(updateTaskSql(task, newVersion));
   assert(written <= 1, "an edit writes one task");
   if (newVersion !== null) await session.write(insertTaskVersionSql(newVersion));
   if (edit.secrets !== undefined) await changeSecrets(session, task.id, edit.secrets);
-  await changeJobs(session, task.id, task.requestVersion, jobsEffect, nowMs, retention);
+  await changeJobs(session, { ...task, limitKey }, jobsEffect, nowMs, retention);
   if (makeJobs.length > 0) await session.write(insertJobsSql(makeJobs));
+  const waiting = makeJobs.filter(({ status }) => status === "waiting");
+  if (waiting.length > 0) await session.write(lineUpSql(waiting));
   if (jobsEffect.kind === "cancel") await session.write(insertRevocationSql(task.id, null));
 }
 
@@ -137,12 +144,12 @@ async function changeSecrets(
 
 async function changeJobs(
   session: Session,
-  taskId: TaskId,
-  requestVersion: number,
+  task: Pick<Task, "id" | "requestVersion"> & { readonly limitKey: LimitKey | null },
   effect: JobsEffect,
   nowMs: number,
   retention: Retention,
 ): Promise<void> {
+  const { id: taskId, requestVersion, limitKey } = task;
   switch (effect.kind) {
     case "keep":
       return;
@@ -163,7 +170,9 @@ async function changeJobs(
       const paused = await idsOf(session, selectPausedJobsSql(taskId, nowMs));
       await inGroups(paused, async (ids) => {
         await session.write(resumeRunningJobsSql(ids));
-        await session.write(resumeClaimedJobsSql(ids, nowMs, requestVersion));
+        const resumed = resumeClaimedJobsSql(ids, nowMs, requestVersion, limitKey);
+        const lined = (await session.write(resumed)) > 0 && limitKey !== null;
+        if (lined) await session.write(lineUpSql(ids.map((id) => ({ id }))));
         await session.write(deleteUnclaimedJobsSql(ids, nowMs));
       });
       return;

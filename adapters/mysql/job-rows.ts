@@ -1,4 +1,5 @@
 /** Rows of `jobs` as the domain's values, and the columns in the order in which the readers expect them. */
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { AttemptRecord, Covers, Job, JobStatus, Payload, Trigger } from "#core/domain/job.ts";
 import { priorityOfRank } from "#core/domain/queue.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
@@ -14,7 +15,7 @@ import type { Row } from "./pool.ts";
 import { listedJson } from "./statements/listed-json.ts";
 
 const COLUMNS =
-  "id, task_id, tenant_id, task_version, `trigger`, status, priority, queue, scheduled_at, run_at, due_at, claim_no, attempt, lost, max_attempts, timeout_ms, worker_id, cancel_reason, attempts, payload, finished_at, reason, retry_of, covers".split(
+  "id, task_id, tenant_id, task_version, `trigger`, status, priority, queue, scheduled_at, run_at, due_at, claim_no, attempt, lost, max_attempts, timeout_ms, worker_id, cancel_reason, attempts, payload, finished_at, reason, retry_of, covers, limit_key".split(
     ", ",
   );
 
@@ -54,6 +55,7 @@ export function readJob(row: Row): Job {
     reason: row[21] as string | null,
     retryOf: row[22] === null ? null : readJobId(row[22]),
     covers: row[23] as Covers | null,
+    limitKey: row[24] as LimitKey | null,
   };
 }
 
@@ -85,5 +87,7 @@ export function readClaimedJob(row: Row): ClaimedJob {
     lost: row[12] as number,
     maxAttempts: row[13] as number,
     timeoutMs: row[14] as number,
+    // Who claims from a line says so.
+    limitKey: null,
   };
 }

@@ -1,5 +1,6 @@
 /** Jobs of one shard. */
 import { assert } from "#core/domain/assert.ts";
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type {
   DeadLetter,
   JobStore,
@@ -13,12 +14,12 @@ import { cancelJob } from "./cancel-job.ts";
 import { readInstant, readInstantOrNull, readJobId, readTaskId } from "./cells.ts";
 import { adoptClaim, claimDue } from "./claim-due.ts";
 import { POLL_MS } from "./deadlines.ts";
+import { giveBackJobs } from "./give-back-jobs.ts";
 import { readJob } from "./job-rows.ts";
 import type { Row } from "./pool.ts";
 import { recordJobResults } from "./record-job-results.ts";
 import { rescueJobs } from "./rescue-jobs.ts";
 import { retryDead, retryOne } from "./retry-dead.ts";
-import { giveBackJobsSql } from "./statements/give-back-jobs.ts";
 import { listDeadLettersSql } from "./statements/list-dead-letters.ts";
 import { listHeldSql, listPastBackstopSql } from "./statements/list-running.ts";
 import { pollSql } from "./statements/poll.ts";
@@ -38,12 +39,7 @@ export function jobStore(database: Database): JobStore {
     takeCritical: (request, plan) => takeCritical(database, request, plan),
     adopt: (claim) => adoptClaim(database, claim),
     recordResults: (results, retention) => recordJobResults(database, results, retention),
-    async giveBack(held, retention) {
-      if (held.length === 0) return { written: 0, lostRaces: 0 };
-      const written = await database.write(giveBackJobsSql(held, retention));
-      assert(written <= held.length, "a group gives back no more jobs than it names");
-      return { written, lostRaces: held.length - written };
-    },
+    giveBack: (held, retention) => giveBackJobs(database, held, retention),
     async listHeldBy(workers, limit) {
       if (workers.length === 0) return [];
       return (await database.select(listHeldSql(workers, limit))).map(readRunningKey);
@@ -82,7 +78,7 @@ export function jobStore(database: Database): JobStore {
 }
 
 function readPoll(row: Row, request: PollRequest): Poll {
-  const [now, revocations, liveWorkers, rank, criticalTaskAt, ...cells] = row;
+  const [now, revocations, liveWorkers, rank, criticalTaskAt, waits, ...cells] = row;
   const heads = new Map<number, number>();
   for (const [index, { queue }] of request.queues.entries()) {
     const head = cells[index] ?? null;
@@ -95,6 +91,7 @@ function readPoll(row: Row, request: PollRequest): Poll {
     criticalTaskAtMs: readInstantOrNull(criticalTaskAt),
     liveWorkers: liveWorkers as number,
     rank: rank as number,
+    waiting: waits === 1,
   };
 }
 
@@ -102,8 +99,9 @@ function readDeadLetter([diedAt, ...job]: Row): DeadLetter {
   return { diedAtMs: readInstant(diedAt), job: readJob(job) };
 }
 
-function readRunningKey([id, claimNo]: Row): RunningKey {
-  return { id: readJobId(id), claimNo: claimNo as number };
+function readRunningKey([id, claimNo, limitKey]: Row): RunningKey {
+  const limited = limitKey === null ? {} : { limitKey: limitKey as LimitKey };
+  return { id: readJobId(id), claimNo: claimNo as number, ...limited };
 }
 
 function readRevocation([at, taskId, jobId]: Row): Revocation {

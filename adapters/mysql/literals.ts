@@ -44,6 +44,19 @@ export function instant(ms: number | null): string {
   return literal;
 }
 
+/** The same to the microsecond, for DATETIME(6). */
+export function micros(ms: number): string {
+  const whole = Math.floor(ms);
+  const rest = Math.min(999, Math.round((ms - whole) * 1_000));
+  return `${instant(whole).slice(0, -1)}${String(rest).padStart(3, "0")}'`;
+}
+
+/** A number that may have a fraction. */
+export function real(value: number): string {
+  assert(Number.isFinite(value), "a number goes into SQL");
+  return String(value);
+}
+
 /** An INTERVAL of `ms`, to be added to an instant. */
 export function interval(ms: number): string {
   return `INTERVAL ${integer(Math.round(ms * 1_000))} MICROSECOND`;

@@ -1,6 +1,6 @@
 /**
  * One tick: lock what is due, make its jobs, move its tasks on, in one transaction of at most six statements whatever the batch
- * (BEGIN, missed, due, INSERT, UPDATE, COMMIT), because each one costs a round trip.
+ * (BEGIN, missed, due, INSERT, UPDATE, COMMIT), because each one costs a round trip; one more where jobs wait under limits.
  *
  * The jobs come before the advance, and both commit together; should the process die in between, nothing has happened. A COMMIT
  * whose answer is lost is no problem either: the next tick finds the tasks moved on, or makes the same ids again.
@@ -18,6 +18,7 @@ import { readInstant } from "./cells.ts";
 import type { Session } from "./pool.ts";
 import { advanceTasksSql, type GuardedAdvance } from "./statements/advance-tasks.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
+import { lineUpSql } from "./statements/limited-lines.ts";
 import { selectDueTasksSql, selectMissedTasksSql } from "./statements/select-due-tasks.ts";
 import { readDueTask } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
@@ -37,6 +38,8 @@ export function materializeDue(
       (async () => advanceTasksSql(guardAdvances(due, advances)))(),
     ]);
     assert(made <= jobs.length, "an insert makes no more rows than it was given");
+    const waiting = jobs.filter(({ status }) => status === "waiting");
+    if (waiting.length > 0) await session.write(lineUpSql(waiting));
     if (advances.length > 0) {
       const moved = await session.write(advance);
       assert(moved === advances.length, "a tick moves the tasks that it has locked");

@@ -1,8 +1,12 @@
-/** Writes what calls came to: one statement for a group, and one before it where a job may have died of it. */
+/**
+ * Writes what calls came to: one statement for a group, and one before it where a job may have died of it. Jobs that were claimed from
+ * lines are a group of their own, in a transaction.
+ */
 import { assert } from "#core/domain/assert.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { RESULTS_GROUP_MAX } from "#core/domain/limits.ts";
 import type { JobResult, Recorded } from "#core/ports/job-store.ts";
+import { keepLines, splitLimited } from "./keep-lines.ts";
 import {
   endInterruptedSql,
   type Interrupted,
@@ -18,6 +22,24 @@ export async function recordJobResults(
   retention: Retention,
 ): Promise<Recorded> {
   assert(results.length <= RESULTS_GROUP_MAX, "a group of results is bounded");
+  const { limited, free } = splitLimited(results);
+  let written = await writeGroup(database, free, retention, false);
+  if (limited.length > 0) {
+    const mayLineUp = limited.some(({ kind }) => kind !== "succeed");
+    written += await keepLines(database, limited, mayLineUp, (session) =>
+      writeGroup(session, limited, retention, true),
+    );
+  }
+  assert(written <= results.length, "a group writes no more jobs than it names");
+  return { written, lostRaces: results.length - written };
+}
+
+async function writeGroup(
+  writer: Pick<Database, "write">,
+  results: readonly JobResult[],
+  retention: Retention,
+  limited: boolean,
+): Promise<number> {
   const interrupted = results.filter(
     (result): result is Interrupted => result.kind === "interrupt",
   );
@@ -27,14 +49,13 @@ export async function recordJobResults(
     const mayDie = ended.filter(
       (result) => result.kind === "fail" && (result.maybeDead || result.finalReason !== null),
     );
-    if (mayDie.length > 0) await database.write(insertDeadLettersSql(mayDie));
-    written += await database.write(recordResultsSql(ended, retention));
+    if (mayDie.length > 0) await writer.write(insertDeadLettersSql(mayDie));
+    written += await writer.write(recordResultsSql(ended, retention, limited));
   }
   if (interrupted.length > 0) {
-    await database.write(insertInterruptedDeadLettersSql(interrupted));
-    written += await database.write(endInterruptedSql(interrupted, retention));
-    written += await database.write(returnInterruptedSql(interrupted, retention));
+    await writer.write(insertInterruptedDeadLettersSql(interrupted));
+    written += await writer.write(endInterruptedSql(interrupted, retention));
+    written += await writer.write(returnInterruptedSql(interrupted, retention, limited));
   }
-  assert(written <= results.length, "a group writes no more jobs than it names");
-  return { written, lostRaces: results.length - written };
+  return written;
 }

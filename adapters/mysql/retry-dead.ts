@@ -15,6 +15,7 @@ import { readJob } from "./job-rows.ts";
 import { oncePerKey } from "./once-per-key.ts";
 import type { Session } from "./pool.ts";
 import { selectClockSql } from "./statements/edit-jobs.ts";
+import { lineUpSql } from "./statements/limited-lines.ts";
 import { noteRunsSql } from "./statements/note-runs.ts";
 import {
   lockDeadJobsSql,
@@ -84,6 +85,7 @@ async function retryGroup(
   if (completed.length > 0 && lock === "share") return TO_BE_NOTED;
   const rows = await session.select(lockDeadJobsSql(tenantId, [...taskOf.keys()]));
   const dead = new Map(rows.map((row) => [readJobId(row[0]), row[1] === 1]));
+  const limited = new Set(rows.filter((row) => row[2] === 1).map((row) => readJobId(row[0])));
   const [clock] = await session.select(selectClockSql());
   const nowMs = readInstant(clock?.[0]);
   const outcomes = new Map<JobId, RetryOutcome>();
@@ -102,6 +104,8 @@ async function retryGroup(
   if (retries.length === 0) return outcomes;
   const moved = await session.write(retryJobsSql(retries));
   assert(moved === retries.length, "a retry moves the jobs that it has locked");
+  const lined = retries.filter(({ id }) => limited.has(id));
+  if (lined.length > 0) await session.write(lineUpSql(lined));
   if (completed.length > 0) await session.write(noteRunsSql(completed));
   return outcomes;
 }

@@ -1,7 +1,7 @@
 /** Runs by hand: the task is read under a lock, and the job is made in the same transaction. */
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
-import type { Task } from "#core/domain/task.ts";
+import type { DueTask, Task } from "#core/domain/task.ts";
 import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency } from "#core/ports/idempotency.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
@@ -10,17 +10,18 @@ import { oncePerKey } from "./once-per-key.ts";
 import type { Session } from "./pool.ts";
 import { selectClockSql } from "./statements/edit-jobs.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
+import { lineUpSql } from "./statements/limited-lines.ts";
 import { noteRunsSql } from "./statements/note-runs.ts";
 import { selectTaskSql } from "./statements/select-task.ts";
 import { lockTestCallsSql, noteTestCallsSql, selectTestCallsSql } from "./statements/test-calls.ts";
-import { readTaskWithVersion } from "./task-rows.ts";
+import { readLine, readTaskWithVersion, TASK_LINE } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
 import { TO_BE_NOTED, underTaskLocks } from "./under-task-locks.ts";
 
 /** Run numbers are random, of 65,535: more misses than this in one millisecond means a bug. */
 const FRESH_IDS_MAX = 10;
 
-type Make = (task: Task, nowMs: number) => Job;
+type Make = (task: Task & DueTask, nowMs: number) => Job;
 type Made = { readonly kind: "made"; readonly job: Job } | { readonly kind: "not-found" };
 
 /**
@@ -76,7 +77,7 @@ async function makeRun(
 ): Promise<Made | typeof TO_BE_NOTED> {
   const [row] = await session.select(selectTaskSql(tenantId, taskId, lock));
   if (row === undefined) return { kind: "not-found" };
-  const { task } = readTaskWithVersion(row);
+  const task = { ...readTaskWithVersion(row).task, ...readLine(row[TASK_LINE]) };
   const completed = task.status === "completed";
   if (completed && lock === "share") return TO_BE_NOTED;
   const job = await makeJob(session, task, make);
@@ -84,11 +85,13 @@ async function makeRun(
   return { kind: "made", job };
 }
 
-async function makeJob(session: Session, task: Task, make: Make): Promise<Job> {
+async function makeJob(session: Session, task: Task & DueTask, make: Make): Promise<Job> {
   const [clock] = await session.select(selectClockSql());
   for (let tries = 0; tries < FRESH_IDS_MAX; tries++) {
     const job = make(task, readInstant(clock?.[0]));
-    if ((await session.write(insertJobsSql([job]))) === 1) return job;
+    if ((await session.write(insertJobsSql([job]))) === 0) continue;
+    if (job.status === "waiting") await session.write(lineUpSql([job]));
+    return job;
   }
   throw new Error("no free run number was found (indicates a bug)");
 }

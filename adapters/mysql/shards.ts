@@ -6,6 +6,7 @@ import type { RotatingAccount } from "./account.ts";
 import { backlogStore } from "./backlog-store.ts";
 import { DATABASE_PREFIX, SHARD_NAMES, shardDatabase } from "./database-names.ts";
 import { jobStore } from "./job-store.ts";
+import { limitStore } from "./limit-store.ts";
 import { secretStore } from "./secret-store.ts";
 import { taskStore } from "./task-store.ts";
 import { openDatabase } from "./transaction.ts";
@@ -52,6 +53,7 @@ export function openShards(options: ShardsOptions): Shards {
     jobs: jobStore(main),
     workers: workerStore(beats),
     secrets: secretStore(main),
+    limits: limitStore(main),
     backlog: backlogStore(main),
   };
   return {

@@ -3,7 +3,7 @@
  * FOR SHARE, the tasks, their jobs, their advance, and the claim of those jobs. Eight statements with BEGIN and COMMIT.
  *
  * A job whose id exists is claimed too if it is pending: it is due all the same. One that others hold, or that has ended, is
- * passed over. To others the jobs are running from the beginning: nothing of this is seen before the COMMIT.
+ * passed over; jobs of limits only line up. To others the jobs are running from the beginning: nothing of this is seen before the COMMIT.
  */
 import { assert } from "#core/domain/assert.ts";
 import { BACKSTOP_SLACK_MS } from "#core/domain/limits.ts";
@@ -17,6 +17,7 @@ import type { Session } from "./pool.ts";
 import { advanceTasksSql } from "./statements/advance-tasks.ts";
 import { claimJobsSql } from "./statements/claim-jobs.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
+import { lineUpSql } from "./statements/limited-lines.ts";
 import { lockWorkerSql } from "./statements/lock-worker.ts";
 import { selectMadeSql } from "./statements/select-claimable.ts";
 import { selectCriticalTasksSql } from "./statements/select-due-tasks.ts";
@@ -58,6 +59,8 @@ async function makeAndTake(
   const { jobs: made, advances } = plan(due);
   if (made.length === 0) return none;
   await session.write(insertJobsSql(made));
+  const waiting = made.filter(({ status }) => status === "waiting");
+  if (waiting.length > 0) await session.write(lineUpSql(waiting));
   const moved = await session.write(advanceTasksSql(guardAdvances(due, advances)));
   assert(moved === advances.length, "the tasks that were locked move on");
   const found = (await session.select(selectMadeSql(made))).map(readClaimedJob);

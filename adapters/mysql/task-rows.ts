@@ -1,4 +1,5 @@
 /** Rows of `tasks` and `task_versions` as the domain's values, and the columns in the order in which the readers expect them. */
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import { PRIORITIES, priorityOfRank } from "#core/domain/queue.ts";
 import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
@@ -14,7 +15,7 @@ import type {
 import type { SecretMark } from "#core/domain/task-secrets.ts";
 import type { DueAhead } from "#core/ports/task-store.ts";
 import { readInstant, readInstantOrNull, readTaskId, readTenantId } from "./cells.ts";
-import type { Row } from "./pool.ts";
+import type { Cell, Row } from "./pool.ts";
 import { listedJson } from "./statements/listed-json.ts";
 
 /** Of `tasks AS t` joined with the newest of `task_versions AS v`: see readTaskWithVersion. */
@@ -82,6 +83,9 @@ function readTask(row: Row): Task {
   };
 }
 
+/** Which column of selectTaskSql has the line. */
+export const TASK_LINE = 24;
+
 export function readTaskWithVersion(row: Row): TaskWithVersion {
   const task = readTask(row);
   const version: TaskVersion = {
@@ -102,9 +106,31 @@ function readMarks(marks: readonly (readonly [string, number, string])[]): Secre
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What the tick reads of a task. */
-export const DUE_TASK_COLUMNS =
-  "id, tenant_id, schedule, priority, catch_up, start_at, end_at, next_run_at, request_version, timeout_ms, max_attempts";
+/**
+ * The line of a task's jobs: its endpoint's key if that has a limit, else its tenant's, else NULL. Two looks at a primary key, which no
+ * locking clause of the statement around them locks.
+ */
+export function lineOf(tasks: "tasks" | "t"): string {
+  const look = (column: string) =>
+    `(SELECT l.limit_key FROM call_limits AS l FORCE INDEX (PRIMARY) WHERE l.limit_key = ${tasks}.${column})`;
+  return `COALESCE(${look("endpoint_key")}, ${look("tenant_id")})`;
+}
+
+const DUE_TASK =
+  "id, tenant_id, schedule, priority, catch_up, start_at, end_at, next_run_at, request_version, timeout_ms, max_attempts".split(
+    ", ",
+  );
+
+/** What the tick reads of a task, and as many NULLs. */
+export const DUE_TASK_COLUMNS = [...DUE_TASK, `${lineOf("tasks")} AS limit_key`].join(", ");
+export const NO_DUE_TASK_COLUMNS = [...DUE_TASK, "limit_key"]
+  .map((column) => `NULL AS ${column}`)
+  .join(", ");
+
+/** Where there is a line; nothing where there is none. */
+export function readLine(cell: Cell | undefined): { readonly limitKey?: LimitKey } {
+  return typeof cell === "string" ? { limitKey: cell as LimitKey } : {};
+}
 
 export function readDueTask(row: Row): DueTask {
   return {
@@ -119,6 +145,7 @@ export function readDueTask(row: Row): DueTask {
     requestVersion: row[9] as number,
     timeoutMs: row[10] as number,
     maxAttempts: row[11] as number,
+    ...readLine(row[12]),
   };
 }
 

@@ -16,6 +16,11 @@ export class CallTimes {
     return this.#nextMs;
   }
 
+  /** How many calls may start up to `untilMs`. */
+  countUntil(untilMs: number): number {
+    return Math.max(0, Math.floor((untilMs - this.#nextMs) / this.#spacingMs) + 1);
+  }
+
   /** A call starts at `atMs`, which is not before `nextMs`. */
   take(atMs: number): void {
     this.#nextMs = atMs + this.#spacingMs;
@@ -94,6 +99,15 @@ export function planCalls<Item extends Candidate>(
     left.set(key, jobsLeft - 1);
     return [{ item, startAtMs: own.length === 0 ? null : Math.ceil(atMs) }];
   });
+}
+
+/** How many calls of a line its rates let start up to `untilMs`, Infinity where there is none. */
+export function callsWithin(
+  key: LimitKey,
+  rates: ReadonlyMap<LimitKey, CallTimes>,
+  untilMs: number,
+): number {
+  return Math.min(Infinity, ...ratesOf(key, rates).map((rate) => rate.countUntil(untilMs)));
 }
 
 function ratesOf(key: LimitKey, rates: ReadonlyMap<LimitKey, CallTimes>): CallTimes[] {

@@ -82,7 +82,7 @@ export interface LimitStore {
   /**
    * Slots and jobs in one transaction that begins with the worker's own row FOR SHARE. Over all workers whose lease lives there are
    * never more slots of a key than its limit; event 5 for the jobs, the most urgent of each line first, only where the worker then
-   * has a slot of each key. With a rate each job has its instant, later than now + `aheadMs` + LIMIT_START_AHEAD_MS none.
+   * has a slot of each key. Of a lease that ends within a second nothing is taken. With a rate each job has its instant, later than now + `aheadMs` + LIMIT_START_AHEAD_MS none.
    */
   takeLimited(request: TakeLimitedRequest): Promise<TakeLimitedResult>;
 

@@ -47,6 +47,9 @@ const TABLES = [
   "data_keys",
   "task_secrets",
   "signing_secrets",
+  "call_limits",
+  "limit_slots",
+  "limited",
 ];
 
 /** One database for all tests, emptied for each. */

@@ -39,6 +39,7 @@ describe("migrate", () => {
       assert.deepEqual(
         tables.map((row) => row.name),
         [
+          "call_limits",
           "data_keys",
           "dead_letters",
           "idempotency_keys",

@@ -4,9 +4,9 @@ import { advanceTasksSql } from "#adapters/mysql/statements/advance-tasks.ts";
 import * as apiKeys from "#adapters/mysql/statements/api-keys.ts";
 import * as archiveJobs from "#adapters/mysql/statements/archive-jobs.ts";
 import * as backlog from "#adapters/mysql/statements/backlog.ts";
+import * as callLimits from "#adapters/mysql/statements/call-limits.ts";
 import * as cancelJob from "#adapters/mysql/statements/cancel-job.ts";
 import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
-import { deleteLimitedSql } from "#adapters/mysql/statements/delete-limited.ts";
 import * as editJobs from "#adapters/mysql/statements/edit-jobs.ts";
 import {
   findPrincipalByArnSql,
@@ -18,16 +18,19 @@ import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import * as insertTask from "#adapters/mysql/statements/insert-task.ts";
 import * as insertTaskVersion from "#adapters/mysql/statements/insert-task-version.ts";
 import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
+import * as limitSlots from "#adapters/mysql/statements/limit-slots.ts";
+import * as limitedLines from "#adapters/mysql/statements/limited-lines.ts";
 import { listDeadLettersSql } from "#adapters/mysql/statements/list-dead-letters.ts";
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
 import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
-import { lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
+import { lockLeaseSql, lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
 import { lookAheadSql } from "#adapters/mysql/statements/look-ahead.ts";
 import { noteRunsSql } from "#adapters/mysql/statements/note-runs.ts";
 import { pollSql } from "#adapters/mysql/statements/poll.ts";
 import * as principals from "#adapters/mysql/statements/principals.ts";
 import * as purgeTasks from "#adapters/mysql/statements/purge-tasks.ts";
 import * as recordResults from "#adapters/mysql/statements/record-results.ts";
+import { releaseJobsSql } from "#adapters/mysql/statements/release-jobs.ts";
 import * as rescueJobs from "#adapters/mysql/statements/rescue-jobs.ts";
 import * as retryJobs from "#adapters/mysql/statements/retry-jobs.ts";
 import * as revocations from "#adapters/mysql/statements/revocations.ts";
@@ -35,6 +38,7 @@ import { selectAdoptedSql } from "#adapters/mysql/statements/select-adopted.ts";
 import { selectClaimableSql, selectMadeSql } from "#adapters/mysql/statements/select-claimable.ts";
 import * as selectDueTasks from "#adapters/mysql/statements/select-due-tasks.ts";
 import * as selectJobs from "#adapters/mysql/statements/select-jobs.ts";
+import * as selectLimited from "#adapters/mysql/statements/select-limited.ts";
 import * as selectTask from "#adapters/mysql/statements/select-task.ts";
 import { selectVersionsSql } from "#adapters/mysql/statements/select-versions.ts";
 import * as taskQuota from "#adapters/mysql/statements/task-quota.ts";
@@ -42,6 +46,7 @@ import * as tenants from "#adapters/mysql/statements/tenants.ts";
 import * as testCalls from "#adapters/mysql/statements/test-calls.ts";
 import { updateTaskSql } from "#adapters/mysql/statements/update-task.ts";
 import * as workers from "#adapters/mysql/statements/workers.ts";
+import { endpointKey, tenantKey } from "#core/domain/call-limit.ts";
 import {
   makeJobId,
   makeTaskId,
@@ -177,10 +182,23 @@ function groups(size: number): Sample[] {
     cancelJobsSql: editJobs.cancelJobsSql(jobIds, "task paused", NOW_MS, RETENTION),
     deletePlannedJobsSql: editJobs.deletePlannedJobsSql(jobIds),
     deleteUnclaimedJobsSql: editJobs.deleteUnclaimedJobsSql(jobIds, NOW_MS),
-    resumeClaimedJobsSql: editJobs.resumeClaimedJobsSql(jobIds, NOW_MS, 1),
+    resumeClaimedJobsSql: editJobs.resumeClaimedJobsSql(jobIds, NOW_MS, 1, null),
     resumeRunningJobsSql: editJobs.resumeRunningJobsSql(jobIds),
     claimJobsSql: claimJobsSql(jobs, WORKER, NOW_MS),
-    deleteLimitedSql: deleteLimitedSql(jobIds),
+    "claimJobsSql, from lines": claimJobsSql(jobs, WORKER, NOW_MS, "waiting"),
+    lockWaitingSql: limitedLines.lockWaitingSql(jobs),
+    lineUpSql: limitedLines.lineUpSql(jobs),
+    leaveLinesSql: limitedLines.leaveLinesSql(jobs),
+    deleteLimitedSql: limitedLines.deleteLimitedSql(jobIds),
+    releaseJobsSql: releaseJobsSql(jobs, null),
+    "giveBackJobsSql, into lines": giveBackJobsSql(held, RETENTION, true),
+    "recordResultsSql, into lines": recordResultsSql(ended, RETENTION, true),
+    "returnInterruptedSql, into lines": interruptJobs.returnInterruptedSql(
+      interrupted,
+      RETENTION,
+      true,
+    ),
+    "rescuePendingSql, into lines": rescueJobs.rescuePendingSql(jobs, true),
     giveBackJobsSql: giveBackJobsSql(held, RETENTION),
     insertJobsSql: insertJobsSql(made),
     insertDeadLettersSql: insertDeadLettersSql(failed),
@@ -197,7 +215,10 @@ function groups(size: number): Sample[] {
     noteRunsSql: noteRunsSql(tasks.map(({ id }) => id)),
     deleteExpiredKeysSql: idempotencyKeys.deleteExpiredKeysSql(idempotencyRows),
     insertTasksSql: insertTask.insertTasksSql(
-      tasks.map((task) => ({ ...task, id: makeTaskId(NOW_MS, 4, new Uint8Array(8)) })),
+      tasks.map((task) => ({
+        task: { ...task, id: makeTaskId(NOW_MS, 4, new Uint8Array(8)) },
+        version: versionOf(task.id),
+      })),
     ),
     insertTaskVersionsSql: insertTaskVersion.insertTaskVersionsSql(
       tasks.map(({ id }) => versionOf(id)),
@@ -229,6 +250,35 @@ function groups(size: number): Sample[] {
   return Object.entries(statements).map(([name, sql]) => ({ name, sql }));
 }
 
+function limitSingles() {
+  const key = endpointKey(TENANT, "https://api.example.com");
+  const own = tenantKey(TENANT);
+  if (key === null) throw new Error("it is an endpoint");
+  const keys = [own, key];
+  const slots = keys.map((one) => ({ key: one, slots: 3, takenAtMs: NOW_MS }));
+  return {
+    selectLimitSql: callLimits.selectLimitSql(key),
+    listLimitsSql: callLimits.listLimitsSql(TENANT, key, 50),
+    lockLimitsSql: callLimits.lockLimitsSql(keys),
+    selectSlotsSql: callLimits.selectSlotsSql(keys),
+    updateNextCallsSql: callLimits.updateNextCallsSql([{ key, nextMs: NOW_MS + 0.25 }]),
+    upsertLimitSql: callLimits.upsertLimitSql(key, { concurrency: 5, perSecond: null }),
+    deleteLimitSql: callLimits.deleteLimitSql(key),
+    deleteSlotsOfKeySql: callLimits.deleteSlotsOfKeySql(key),
+    deleteSlotsSql: limitSlots.deleteSlotsSql(keys.map((one) => ({ key: one, worker: WORKER }))),
+    upsertSlotsSql: limitSlots.upsertSlotsSql(WORKER, NOW_MS, slots),
+    lowerSlotsSql: limitSlots.lowerSlotsSql(WORKER, slots),
+    dropSlotsSql: limitSlots.dropSlotsSql(WORKER, slots),
+    listLinesSql: selectLimited.listLinesSql(1_000, 100),
+    countWaitingSql: selectLimited.countWaitingSql(keys, 1_000),
+    selectLimitedSql: selectLimited.selectLimitedSql(
+      keys.map((one, at) => ({ key: one, queue: 16 * at, limit: 50 })),
+      NOW_MS,
+    ),
+    lockLineSql: selectLimited.lockLineSql(key, 1_000),
+  };
+}
+
 function singles(): Sample[] {
   const task = sampleTask(7);
   const { id } = task;
@@ -247,11 +297,11 @@ function singles(): Sample[] {
     selectJobsAheadSql: editJobs.selectJobsAheadSql(id, NOW_MS),
     selectMadeOccurrencesSql: editJobs.selectMadeOccurrencesSql(id, NOW_MS, NOW_MS),
     insertTaskSql: insertTask.insertTaskSql({
-      ...task,
-      id: makeTaskId(NOW_MS, 4, new Uint8Array(8)),
+      task: { ...task, id: makeTaskId(NOW_MS, 4, new Uint8Array(8)) },
+      version: versionOf(id),
     }),
     insertTaskVersionSql: insertTaskVersion.insertTaskVersionSql(versionOf(id)),
-    updateTaskSql: updateTaskSql(task),
+    updateTaskSql: updateTaskSql(task, versionOf(id)),
     listTasksSql: listTasksSql(TENANT, tasksFilter, id, 50),
     "listTasksSql, plain": listTasksSql(
       TENANT,
@@ -278,6 +328,8 @@ function singles(): Sample[] {
     noteTestCallsSql: testCalls.noteTestCallsSql(TENANT, [NOW_MS]),
     selectTaskExistsSql: selectTask.selectTaskExistsSql(TENANT, id),
     lockWorkerSql: lockWorkerSql(WORKER),
+    lockLeaseSql: lockLeaseSql(WORKER, 1_000),
+    ...limitSingles(),
     lookAheadSql: lookAheadSql(30_000, 300_000, 5_000),
     selectMadeSql: selectMadeSql([{ id: job }]),
     pollSql: pollSql(poll),

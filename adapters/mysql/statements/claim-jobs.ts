@@ -5,7 +5,7 @@ import { instant, integer, workerId } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
 /**
- * Event 4 for the jobs that the claim's SELECT has locked.
+ * Event 4 for the jobs that the claim's SELECT has locked; event 5 where they waited.
  *
  * Index: primary key of jobs, a row at a time, driven by the group (STRAIGHT_JOIN) in key order: the optimiser would else drive
  *   from jobs when few rows run, and deadlock (measured: 36 in 5 s).
@@ -17,8 +17,9 @@ export function claimJobsSql(
   jobs: readonly ClaimedJob[],
   worker: WorkerId,
   claimedAtMs: number,
+  from: "pending" | "waiting" = "pending",
 ): string {
   const rows = groupRows(jobs, () => "");
   const backstop = `GREATEST(jobs.run_at, ${instant(claimedAtMs)}) + INTERVAL (jobs.timeout_ms + ${integer(BACKSTOP_SLACK_MS)}) * 1000 MICROSECOND`;
-  return `UPDATE (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} SET jobs.status = 'running', jobs.worker_id = ${workerId(worker)}, jobs.claim_no = jobs.claim_no + 1, jobs.attempt = jobs.attempt + 1, jobs.due_at = ${backstop} WHERE jobs.status = 'pending'`;
+  return `UPDATE (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} SET jobs.status = 'running', jobs.worker_id = ${workerId(worker)}, jobs.claim_no = jobs.claim_no + 1, jobs.attempt = jobs.attempt + 1, jobs.due_at = ${backstop} WHERE jobs.status = '${from}'`;
 }

@@ -9,6 +9,7 @@
  * Isolation: READ COMMITTED.
  */
 
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { REASON_PAUSED } from "#core/domain/job.ts";
@@ -55,9 +56,9 @@ export function selectPlannedJobsSql(id: TaskId, nowMs: number): string {
   return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE ${plannedLater(id, nowMs)} ORDER BY id`;
 }
 
-/** Event 17. Index: primary key. Locks: the rows named (X). Result: how many were removed. */
+/** Event 17. Index: primary keys. Locks: the rows named and their places in line (X). Result: not used. */
 export function deletePlannedJobsSql(jobs: readonly JobId[]): string {
-  return `DELETE jobs FROM ${group(jobs)} WHERE jobs.status IN ('pending', 'waiting') AND jobs.claim_no = 0`;
+  return `DELETE jobs, limited FROM ${group(jobs)} LEFT JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = r.id WHERE jobs.status IN ('pending', 'waiting') AND jobs.claim_no = 0`;
 }
 
 /** What a cancel concerns. Locks: none. Result: ids in order. */
@@ -94,10 +95,10 @@ export function cancelJobsSql(
 /**
  * Which rows of `limited` the cancelled jobs leave behind. Read without locks, then deleted by key: a locking read would walk
  * finished rows that a late result may hold.
- * Result: (job_id, limit_key).
+ * Result: ids.
  */
 export function selectLeftLimitedSql(id: TaskId): string {
-  return `SELECT limited.job_id, limited.limit_key FROM jobs FORCE INDEX (by_task) STRAIGHT_JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = jobs.id WHERE jobs.task_id = ${taskId(id)} AND jobs.status = 'cancelled' ORDER BY jobs.id`;
+  return `SELECT limited.job_id FROM jobs FORCE INDEX (by_task) STRAIGHT_JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = jobs.id WHERE jobs.task_id = ${taskId(id)} AND jobs.status = 'cancelled' ORDER BY jobs.id`;
 }
 
 /**
@@ -122,12 +123,14 @@ export function resumeClaimedJobsSql(
   jobs: readonly JobId[],
   nowMs: number,
   requestVersion: number,
+  limitKey: LimitKey | null,
 ): string {
   const assignments = [
     `jobs.task_version = ${integer(requestVersion)}`,
     "jobs.run_at = jobs.scheduled_at",
     "jobs.due_at = jobs.scheduled_at",
-    "jobs.status = 'pending'",
+    `jobs.limit_key = ${text(limitKey)}`,
+    `jobs.status = '${limitKey === null ? "pending" : "waiting"}'`,
     "jobs.reason = NULL",
     "jobs.cancel_reason = NULL",
     "jobs.finished_at = NULL",

@@ -46,6 +46,7 @@ const COLUMNS: readonly GroupColumn<Job>[] = [
   groupColumn("reason", (job) => job.reason, text),
   groupColumn("retry_of", (job) => job.retryOf, orNull(jobId)),
   groupColumn("covers", (job) => job.covers, json),
+  groupColumn("limit_key", (job) => job.limitKey, text),
 ];
 
 const NAMES = COLUMNS.map(({ name }) => name).join(", ");

@@ -1,15 +1,19 @@
 import { partitionOfTask } from "#core/domain/ids.ts";
-import type { Task } from "#core/domain/task.ts";
+import type { TaskWithVersion } from "#core/domain/task.ts";
 import { integer, taskId, text } from "../literals.ts";
-import { taskValues } from "./update-task.ts";
+import { endpointOfTask, taskValues } from "./update-task.ts";
 
 /** Columns and a row's values, the key first. */
-function row(task: Task): { readonly columns: string; readonly values: string } {
+function row({ task, version }: TaskWithVersion): {
+  readonly columns: string;
+  readonly values: string;
+} {
   const cells = [
     ["part", integer(partitionOfTask(task.id))],
     ["id", taskId(task.id)],
     ["tenant_id", text(task.tenantId)],
     ...taskValues(task),
+    ["endpoint_key", text(endpointOfTask(task, version))],
   ] as const;
   const columns = cells.map(([column]) => column).join(", ");
   return { columns, values: `(${cells.map(([, literal]) => literal).join(", ")})` };
@@ -23,8 +27,8 @@ function row(task: Task): { readonly columns: string; readonly values: string } 
  * Isolation: READ COMMITTED.
  * Result: 1.
  */
-export function insertTaskSql(task: Task): string {
-  const { columns, values } = row(task);
+export function insertTaskSql(made: TaskWithVersion): string {
+  const { columns, values } = row(made);
   return `INSERT INTO tasks (${columns}) VALUES ${values}`;
 }
 
@@ -38,7 +42,7 @@ export function insertTaskSql(task: Task): string {
  * Isolation: READ COMMITTED.
  * Result: the number of rows sent.
  */
-export function insertTasksSql(tasks: readonly Task[]): string {
-  const rows = [...tasks].sort((a, b) => (a.name < b.name ? -1 : 1)).map(row);
+export function insertTasksSql(made: readonly TaskWithVersion[]): string {
+  const rows = [...made].sort((a, b) => (a.task.name < b.task.name ? -1 : 1)).map(row);
   return `INSERT INTO tasks (${rows[0]?.columns}) VALUES ${rows.map(({ values }) => values).join(", ")}`;
 }

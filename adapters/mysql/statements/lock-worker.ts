@@ -1,5 +1,5 @@
 import type { WorkerId } from "#core/domain/ids.ts";
-import { workerId } from "../literals.ts";
+import { interval, workerId } from "../literals.ts";
 
 /**
  * The first statement of a claim: as long as the claim lasts, nobody can fence this worker; who has, made it wait or is seen.
@@ -9,4 +9,13 @@ import { workerId } from "../literals.ts";
  */
 export function lockWorkerSql(id: WorkerId): string {
   return `SELECT 1 FROM workers WHERE id = ${workerId(id)} AND fenced_at IS NULL FOR SHARE`;
+}
+
+/**
+ * The same for a take of slots, which others count as long as the lease lives.
+ *
+ * Index, locks, isolation: as above; nor can the lease be renewed meanwhile. Result: one row, whether it lives for `leftMs` at least.
+ */
+export function lockLeaseSql(id: WorkerId, leftMs: number): string {
+  return `SELECT lease_until > UTC_TIMESTAMP(3) + ${interval(leftMs)} FROM workers WHERE id = ${workerId(id)} AND fenced_at IS NULL FOR SHARE`;
 }

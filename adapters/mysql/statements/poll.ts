@@ -8,10 +8,11 @@ import { instant, integer, interval, workerId } from "../literals.ts";
  * queue" reads every entry (measured: 120,000 rows, 35 ms); a literal one reads one (16 heads: 0.5 ms).
  *
  * Index: queue for the heads, from the floor on: dead entries below it, which a long snapshot keeps, are not walked; `at` for
- *   the revocations; the workers are few; next_run of tasks, an exact range.
+ *   the revocations; the workers are few; next_run of tasks, an exact range; of limited the last entry: those before it are what
+ *   was taken, dead until they are purged.
  * Locks: none. Isolation: READ COMMITTED.
  * Result: one row: clock, revocations, live workers, those before the asker, the next critical
- *   task (NULL: none), then a head per queue asked (NULL: empty).
+ *   task (NULL: none), 1 where jobs wait under limits, then a head per queue asked (NULL: empty).
  */
 export function pollSql(request: PollRequest): string {
   const live = "fenced_at IS NULL AND lease_until > UTC_TIMESTAMP(3)";
@@ -25,6 +26,7 @@ export function pollSql(request: PollRequest): string {
     `(SELECT COUNT(*) FROM workers WHERE ${live})`,
     `(SELECT COUNT(*) FROM workers WHERE ${live} AND id < ${workerId(request.workerId)})`,
     `(SELECT next_run_at FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank("critical")} AND next_run_at >= UTC_TIMESTAMP(3) - ${interval(MISSED_AFTER_MS)} AND next_run_at <= UTC_TIMESTAMP(3) + ${interval(FAST_AHEAD_MS)} ORDER BY next_run_at LIMIT 1)`,
+    "(SELECT 1 FROM limited FORCE INDEX (PRIMARY) ORDER BY job_id DESC LIMIT 1)",
     ...heads,
   ].join(", ")}`;
 }

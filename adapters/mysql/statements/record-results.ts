@@ -4,6 +4,7 @@ import { ATTEMPT_RECORDS_MAX } from "#core/domain/limits.ts";
 import type { JobResult } from "#core/ports/job-store.ts";
 import { instant, integer, interval, json, text, workerId } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { IN_LINE } from "./limited-lines.ts";
 
 /** What ended with an answer of its own: everything but the interrupted calls of a shutdown. */
 export type Ended = Extract<JobResult, { kind: "succeed" | "fail" }>;
@@ -20,7 +21,7 @@ const DIES =
   "r.succeeded = 0 AND (r.final_reason IS NOT NULL OR jobs.attempt >= jobs.lost + jobs.max_attempts)";
 
 /**
- * Events 8 to 10 for a group.
+ * Events 8 to 10 for a group. `limited`: claimed from lines, under the lock of their rows.
  *
  * Index: primary key of jobs, a row at a time, driven by the group (STRAIGHT_JOIN) in key order.
  * Locks: the rows of the group (X). Waits for edits and claims of the same rows, which walk them in the same order.
@@ -29,7 +30,11 @@ const DIES =
  * Result: the number of jobs written. A row that does not match is a lost race: claimed again, or written already. Recording
  *   clears worker_id, so that a repeat after an unknown outcome changes nothing.
  */
-export function recordResultsSql(results: readonly Ended[], retention: Retention): string {
+export function recordResultsSql(
+  results: readonly Ended[],
+  retention: Retention,
+  limited = false,
+): string {
   const now = "UTC_TIMESTAMP(3)";
   const ended = `GREATEST(jobs.scheduled_at, ${now})`;
   const goesOn = `r.succeeded = 0 AND NOT (${DIES})`;
@@ -41,7 +46,7 @@ export function recordResultsSql(results: readonly Ended[], retention: Retention
     `jobs.finished_at = IF(${goesOn} AND jobs.cancel_reason IS NULL, jobs.finished_at, ${now})`,
     `jobs.reason = CASE WHEN r.succeeded = 1 THEN NULL WHEN ${DIES} THEN COALESCE(r.final_reason, ${text(REASON_USED_UP)}) ELSE COALESCE(jobs.cancel_reason, jobs.reason) END`,
     `jobs.due_at = CASE WHEN r.succeeded = 1 THEN ${ended} + ${interval(retention.succeededMs)} WHEN ${DIES} OR jobs.cancel_reason IS NOT NULL THEN ${ended} + ${interval(retention.endedMs)} ELSE GREATEST(r.retry_at, ${now}) END`,
-    `jobs.status = CASE WHEN r.succeeded = 1 THEN 'succeeded' WHEN ${DIES} THEN 'dead' WHEN jobs.cancel_reason IS NOT NULL THEN 'cancelled' ELSE 'pending' END`,
+    `jobs.status = CASE WHEN r.succeeded = 1 THEN 'succeeded' WHEN ${DIES} THEN 'dead' WHEN jobs.cancel_reason IS NOT NULL THEN 'cancelled' ELSE ${limited ? IN_LINE : "'pending'"} END`,
   ];
   const columns = `part, id, ${GUARD_COLUMNS}, retry_at, retry_queue, record`;
   const rows = groupRows(results, (result) => {

@@ -16,6 +16,7 @@ import { LOST_MAX } from "#core/domain/limits.ts";
 import type { RunningKey } from "#core/ports/job-store.ts";
 import { integer, interval, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { IN_LINE } from "./limited-lines.ts";
 
 const HELD = "jobs.status = 'running' AND jobs.claim_no = r.claim_no";
 const USED_UP = `jobs.lost + 1 >= ${integer(LOST_MAX)}`;
@@ -45,6 +46,7 @@ export function rescueCancelledSql(keys: readonly RunningKey[], retention: Reten
   return `UPDATE ${group(keys)} SET ${ended(retention)}, jobs.reason = jobs.cancel_reason, jobs.status = 'cancelled' WHERE ${HELD} AND jobs.cancel_reason IS NOT NULL`;
 }
 
-export function rescuePendingSql(keys: readonly RunningKey[]): string {
-  return `UPDATE ${group(keys)} SET jobs.lost = jobs.lost + 1, jobs.due_at = GREATEST(jobs.run_at, UTC_TIMESTAMP(3)), jobs.status = 'pending' WHERE ${HELD} AND jobs.cancel_reason IS NULL AND NOT (${USED_UP})`;
+/** `limited`: claimed from lines, under the lock of their rows. */
+export function rescuePendingSql(keys: readonly RunningKey[], limited = false): string {
+  return `UPDATE ${group(keys)} SET jobs.lost = jobs.lost + 1, jobs.due_at = GREATEST(jobs.run_at, UTC_TIMESTAMP(3)), jobs.status = ${limited ? IN_LINE : "'pending'"} WHERE ${HELD} AND jobs.cancel_reason IS NULL AND NOT (${USED_UP})`;
 }

@@ -5,6 +5,7 @@
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import { instant, integer, taskKey, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { IN_LINE } from "./limited-lines.ts";
 
 /**
  * Index: primary key of tasks, a row at a time, driven by the group in key order.
@@ -24,14 +25,14 @@ export function lockTasksSql(
 /**
  * Index: primary key of jobs, a row at a time, driven by the group in key order.
  * Locks: the rows of the group (X), after those of their tasks. Isolation: READ COMMITTED.
- * Result: (id, whether it is dead).
+ * Result: (id, whether it is dead, whether it then waits in line).
  */
 export function lockDeadJobsSql(tenantId: TenantId, ids: readonly JobId[]): string {
   const rows = groupRows(
     ids.map((id) => ({ id })),
     () => "",
   );
-  return `SELECT jobs.id, jobs.status = 'dead' FROM (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.tenant_id = ${text(tenantId)} FOR UPDATE OF jobs`;
+  return `SELECT jobs.id, jobs.status = 'dead', jobs.limit_key IS NOT NULL FROM (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.tenant_id = ${text(tenantId)} FOR UPDATE OF jobs`;
 }
 
 /** A job to be retried. */
@@ -60,7 +61,7 @@ export function retryJobsSql(retries: readonly Retry[]): string {
     "jobs.reason = NULL",
     "jobs.cancel_reason = NULL",
     "jobs.finished_at = NULL",
-    "jobs.status = 'pending'",
+    `jobs.status = ${IN_LINE}`,
   ];
   return `UPDATE (VALUES ${rows}) AS r (part, id, run_at, more_attempts) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE jobs.status = 'dead'`;
 }

@@ -1,10 +1,8 @@
 import { PRIORITIES, type Priority, priorityRank } from "#core/domain/queue.ts";
 import { instant, integer, interval } from "../literals.ts";
-import { DUE_TASK_COLUMNS } from "../task-rows.ts";
+import { DUE_TASK_COLUMNS, NO_DUE_TASK_COLUMNS } from "../task-rows.ts";
 
-const CLOCK = `SELECT UTC_TIMESTAMP(3) AS now, ${DUE_TASK_COLUMNS.split(", ")
-  .map((column) => `NULL AS ${column}`)
-  .join(", ")}`;
+const CLOCK = `SELECT UTC_TIMESTAMP(3) AS now, ${NO_DUE_TASK_COLUMNS}`;
 
 /**
  * The first statement of a tick: the database's clock in a row of its own, then the tasks that missed a run.
@@ -13,7 +11,7 @@ const CLOCK = `SELECT UTC_TIMESTAMP(3) AS now, ${DUE_TASK_COLUMNS.split(", ")
  * Locks: index entry and row of each task returned (X); those that others hold are passed over. The outer LIMIT ends the walk:
  *   later branches are not begun, and nothing is locked that is not returned (test/integration/locks.test.ts).
  * Isolation: READ COMMITTED, no gap locks.
- * Result: row 0 is the clock, the rest are tasks; `now` is NULL in them.
+ * Result: row 0 is the clock, the rest are tasks; `now` is NULL in them. With each its line, read as of the statement's begin.
  */
 export function selectMissedTasksSql(missedAfterMs: number, limit: number): string {
   const before = `next_run_at < UTC_TIMESTAMP(3) - ${interval(missedAfterMs)}`;

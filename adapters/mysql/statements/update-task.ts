@@ -1,18 +1,25 @@
+import { endpointKey, type LimitKey } from "#core/domain/call-limit.ts";
 import { partitionOfTask } from "#core/domain/ids.ts";
 import { priorityRank } from "#core/domain/queue.ts";
-import type { Task } from "#core/domain/task.ts";
+import type { Task, TaskVersion } from "#core/domain/task.ts";
 import { instant, integer, json, taskId, text } from "../literals.ts";
 
 /**
- * Writes a task as an edit leaves it.
+ * Writes a task as an edit leaves it, with the endpoint of its new version, if it has one.
  *
  * Index: primary key; a duplicate of the unique tenant_live_name (1062) is a name that is taken.
  * Locks: the row, which the edit holds already (X).
  * Isolation: READ COMMITTED, under that lock: hence no guard.
  * Result: 1, or 0 when nothing differs.
  */
-export function updateTaskSql(task: Task): string {
-  return `UPDATE tasks SET ${taskAssignments(task)} WHERE part = ${integer(partitionOfTask(task.id))} AND id = ${taskId(task.id)}`;
+export function updateTaskSql(task: Task, newVersion: TaskVersion | null): string {
+  const endpoint =
+    newVersion === null ? "" : `, endpoint_key = ${text(endpointOfTask(task, newVersion))}`;
+  return `UPDATE tasks SET ${taskAssignments(task)}${endpoint} WHERE part = ${integer(partitionOfTask(task.id))} AND id = ${taskId(task.id)}`;
+}
+
+export function endpointOfTask({ tenantId }: Task, { request }: TaskVersion): LimitKey | null {
+  return endpointKey(tenantId, request.url);
 }
 
 /** Every column that an edit may change; the key and the tenant it may not. */

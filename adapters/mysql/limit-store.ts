@@ -1,0 +1,108 @@
+/** Limits of calls of one shard, and the lines of jobs that wait under them. */
+import { assert } from "#core/domain/assert.ts";
+import {
+  type CallLimit,
+  effectiveLimit,
+  type LimitKey,
+  tenantKeyOf,
+} from "#core/domain/call-limit.ts";
+import { RELEASE_GROUP_MAX } from "#core/domain/limits.ts";
+import type { LimitChanges, LimitStore } from "#core/ports/limit-store.ts";
+import { readInstant, readJobId } from "./cells.ts";
+import type { Row } from "./pool.ts";
+import {
+  deleteLimitSql,
+  deleteSlotsOfKeySql,
+  listLimitsSql,
+  selectLimitSql,
+  upsertLimitSql,
+} from "./statements/call-limits.ts";
+import { dropSlotsSql, lowerSlotsSql } from "./statements/limit-slots.ts";
+import { deleteLimitedSql, lineUpSql } from "./statements/limited-lines.ts";
+import { releaseJobsSql } from "./statements/release-jobs.ts";
+import { countWaitingSql, listLinesSql, lockLineSql } from "./statements/select-limited.ts";
+import { takeLimited } from "./take-limited.ts";
+import type { Database } from "./transaction.ts";
+
+export function limitStore(database: Database): LimitStore {
+  return {
+    async listLines(aheadMs, max) {
+      const rows = await database.select(listLinesSql(aheadMs, max));
+      return rows.map(([key, queue, head]) => ({
+        key: key as LimitKey,
+        queue: queue as number,
+        headMs: readInstant(head),
+      }));
+    },
+    takeLimited: (request) => takeLimited(database, request),
+    async keepSlots(workerId, held) {
+      const lowered = held.filter(({ slots }) => slots > 0);
+      const dropped = held.filter(({ slots }) => slots === 0);
+      if (lowered.length > 0) await database.write(lowerSlotsSql(workerId, lowered));
+      if (dropped.length > 0) await database.write(dropSlotsSql(workerId, dropped));
+    },
+    releaseLine: (key, max) => releaseLine(database, key, max),
+    async find(key) {
+      const [row] = await database.select(selectLimitSql(key));
+      return row === undefined ? null : readLimit(row);
+    },
+    async list(tenantId, after, max) {
+      return (await database.select(listLimitsSql(tenantId, after, max))).map(readLimit);
+    },
+    put: (key, changes) => putLimit(database, key, changes),
+    async countWaiting(keys, max) {
+      if (keys.length === 0) return new Map();
+      const rows = await database.select(countWaitingSql(keys, max));
+      return new Map(rows.map(([key, count]) => [key as LimitKey, Number(count)]));
+    },
+  };
+}
+
+function readLimit(row: Row): CallLimit {
+  const [key, concurrency, perSecond, maxConcurrency, maxPerSecond, updatedAt] = row;
+  return {
+    key: key as LimitKey,
+    concurrency: concurrency as number | null,
+    perSecond: perSecond as number | null,
+    maxConcurrency: maxConcurrency as number | null,
+    maxPerSecond: maxPerSecond as number | null,
+    updatedAtMs: readInstant(updatedAt),
+  };
+}
+
+function putLimit(
+  database: Database,
+  key: LimitKey,
+  changes: LimitChanges,
+): Promise<CallLimit | null> {
+  return database.transaction(async (session) => {
+    await session.write(upsertLimitSql(key, changes));
+    const [row] = await session.select(selectLimitSql(key));
+    assert(row !== undefined, "a limit that was written is there");
+    const limit = readLimit(row);
+    const { concurrency, perSecond } = effectiveLimit(limit);
+    if (concurrency !== null || perSecond !== null) return limit;
+    await session.write(deleteLimitSql(key));
+    await session.write(deleteSlotsOfKeySql(key));
+    return null;
+  });
+}
+
+/** A limit that is set again meanwhile holds for jobs from then on: what is released here goes on without. */
+function releaseLine(database: Database, key: LimitKey, max: number): Promise<number> {
+  assert(max > 0 && max <= RELEASE_GROUP_MAX, "a release is bounded");
+  return database.transaction(async (session) => {
+    if ((await session.select(selectLimitSql(key))).length > 0) return 0;
+    const tenant = tenantKeyOf(key);
+    const isLimited = (await session.select(selectLimitSql(tenant))).length > 0;
+    const limitKey = isLimited ? tenant : null;
+    const rows = await session.select(lockLineSql(key, max));
+    if (rows.length === 0) return 0;
+    const jobs = rows.map((row) => ({ id: readJobId(row[0]) }));
+    const released = await session.write(releaseJobsSql(jobs, limitKey));
+    assert(released === jobs.length, "a release moves the jobs that it has locked");
+    if (limitKey === null) await session.write(deleteLimitedSql(jobs.map(({ id }) => id)));
+    else await session.write(lineUpSql(jobs));
+    return released;
+  });
+}
