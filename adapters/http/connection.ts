@@ -1,68 +1,112 @@
 /**
- * One connection to an endpoint, spoken to by one undici Client. undici never dials: it gets a socket that the guard has
- * opened, once, so that no reconnect of its own can lead anywhere. HTTP/1.1, one request at a time.
+ * One connection to an endpoint, on a socket that the guard has opened: it never dials, so that no reconnect can lead anywhere.
+ * HTTP/1.1, one request at a time.
  */
 import type { Socket } from "node:net";
-import { Client, type Dispatcher } from "undici";
+import type { Clock } from "#core/ports/clock.ts";
 import { ConnectionGone } from "./errors.ts";
+import type { ResponseParser } from "./response-parser.ts";
 
-const HEADER_BYTES_MAX = 16_384;
 const KEEP_ALIVE_MS = 10_000;
-/** One for all: undici would make one per connection, and its stack costs more than the checks do. */
+/** One for all: its stack would cost more than the checks do. */
 const ENDED = new ConnectionGone("ended");
 
-export type SentRequest = Pick<
-  Dispatcher.RequestOptions,
-  "method" | "path" | "headers" | "body" | "signal"
->;
+interface Exchange {
+  readonly parser: ResponseParser;
+  readonly sentMs: number;
+  readonly resolve: (firstByteMs: number) => void;
+  readonly reject: (error: unknown) => void;
+  firstByteMs: number;
+}
 
 export class Connection {
   readonly key: string;
-  readonly #client: Client;
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  #exchange: Exchange | null = null;
+  #isGone = false;
+  /** Until when it may be used again, on the monotonic clock. */
+  #usableUntilMs = Number.POSITIVE_INFINITY;
   /** Called when the connection has ended. */
-  onGone: () => void = () => {};
+  onGone: (connection: Connection) => void = () => {};
 
-  constructor(key: string, origin: string, socket: Socket) {
+  constructor(key: string, socket: Socket, clock: Clock) {
     this.key = key;
-    let unused: Socket | null = socket;
-    this.#client = new Client(origin, {
-      allowH2: false,
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS,
-      maxHeaderSize: HEADER_BYTES_MAX,
-      connect(_options, callback) {
-        const given = unused;
-        unused = null;
-        // Not at once: undici asks in the middle of its own bookkeeping.
-        queueMicrotask(() =>
-          given === null
-            ? callback(new ConnectionGone("connections are dialled once"), null)
-            : callback(null, given),
-        );
-      },
-    });
-    this.#client.on("disconnect", () => {
-      this.onGone();
-      this.destroy();
-    });
+    this.#socket = socket;
+    this.#clock = clock;
+    socket.on("data", (chunk: Buffer) => this.#take(chunk));
+    socket.on("end", () => this.#end());
+    socket.on("error", (error) => this.#fail(error));
+    socket.on("close", () => this.#fail(ENDED));
   }
 
-  request(sent: SentRequest): Promise<Dispatcher.ResponseData> {
-    return this.#client.request(sent);
+  /**
+   * Sends a request and reads its response; resolves to the ms until its head had come. Throws what the socket does, ProtocolError,
+   * or ConnectionGone; the connection is gone then.
+   */
+  exchange(request: string | Buffer, parser: ResponseParser): Promise<number> {
+    return new Promise((resolve, reject) => {
+      if (this.#isGone) return reject(ENDED);
+      const sentMs = this.#clock.monotonicMs();
+      this.#exchange = { parser, sentMs, resolve, reject, firstByteMs: 0 };
+      this.#socket.write(request, "utf8");
+    });
   }
 
   /** Whether it can carry another request now. */
   isReady(): boolean {
-    if (this.#client.closed || this.#client.destroyed) return false;
-    const { connected, size } = this.#client.stats;
-    return connected && size === 0;
+    return (
+      !this.#isGone &&
+      this.#exchange === null &&
+      this.#socket.writableLength === 0 &&
+      this.#clock.monotonicMs() < this.#usableUntilMs
+    );
   }
 
   /** Ends it, with whatever is under way. */
   destroy(): void {
-    if (!this.#client.destroyed) void this.#client.destroy(ENDED);
+    this.#fail(ENDED);
+  }
+
+  #take(chunk: Buffer): void {
+    const exchange = this.#exchange;
+    if (exchange === null) {
+      // Nobody has asked for anything.
+      this.#fail(ENDED);
+      return;
+    }
+    const { parser } = exchange;
+    try {
+      const began = parser.hasHead;
+      const isComplete = parser.feed(chunk);
+      if (!began && parser.hasHead)
+        exchange.firstByteMs = this.#clock.monotonicMs() - exchange.sentMs;
+      if (isComplete) this.#complete(exchange);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #end(): void {
+    if (this.#exchange?.parser.end()) this.#complete(this.#exchange);
+    this.#fail(ENDED);
+  }
+
+  #complete({ parser, resolve, firstByteMs }: Exchange): void {
+    const keepMs = Math.min(parser.keepAliveMs ?? KEEP_ALIVE_MS, KEEP_ALIVE_MS);
+    this.#exchange = null;
+    this.#usableUntilMs = this.#clock.monotonicMs() + keepMs;
+    resolve(firstByteMs);
+    if (keepMs === 0) this.#fail(ENDED);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#socket.destroy();
+    const exchange = this.#exchange;
+    this.#exchange = null;
+    exchange?.reject(error);
+    this.onGone(this);
   }
 }

@@ -1,4 +1,4 @@
-/** What ends a call before its answer, and the translation of undici's and Node's errors to the stable codes of the caller port. */
+/** What ends a call before its answer, and the translation of Node's errors to the stable codes of the caller port. */
 
 /** The guard's refusal. The message is for our log only: it tells what a name stands for inside our network. */
 export class EgressRefused extends Error {
@@ -18,6 +18,12 @@ export class ConnectionGone extends Error {
   readonly code = "ECONNRESET";
 }
 
+/** What came is not a response. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+  readonly code = "PROTOCOL";
+}
+
 /** The request cannot be sent as it is. */
 export class RequestInvalid extends Error {
   override readonly name = "RequestInvalid";
@@ -29,14 +35,10 @@ const CODES: Record<string, string> = {
   ECONNREFUSED: "connection-refused",
   ECONNRESET: "connection-reset",
   EPIPE: "connection-reset",
-  UND_ERR_SOCKET: "connection-reset",
   ETIMEDOUT: "timeout",
-  UND_ERR_CONNECT_TIMEOUT: "timeout",
   EAI_FAIL: "dns",
   EPROTO: "tls",
-  UND_ERR_HEADERS_OVERFLOW: "protocol",
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "protocol",
-  UND_ERR_INVALID_ARG: "request-invalid",
+  PROTOCOL: "protocol",
   ERR_INVALID_URL: "request-invalid",
 };
 /** OpenSSL's names for a certificate that proves nothing; the rest of them contain CERT. */
@@ -44,7 +46,6 @@ const TLS_CODES: readonly string[] = ["UNABLE_TO_GET_ISSUER", "INVALID_CA", "HOS
 
 /** Never throws; whatever has no name of its own is `network`. */
 export function callErrorCode(error: unknown): string {
-  if (error instanceof Error && error.name === "HTTPParserError") return "protocol";
   const code = codeOf(error) ?? codeOf((error as { cause?: unknown } | null)?.cause);
   if (code === null) return "network";
   const known = CODES[code];

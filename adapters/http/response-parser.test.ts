@@ -1,0 +1,220 @@
+/** Responses, good and bad, in pieces of any size; and beside undici's parser, which is llhttp. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Client } from "undici";
+import { ResponseParser } from "./response-parser.ts";
+
+const KEEP_BYTES = 100;
+
+type Read =
+  | { readonly status: number; readonly body: string; readonly keepAliveMs: number | null }
+  | "incomplete"
+  | "refused";
+
+/** What comes of `text`, cut at `cuts`, after which the other side ends. */
+function read(text: string, cuts: readonly number[] = [], method = "POST"): Read {
+  const bytes = Buffer.from(text, "latin1");
+  const parser = new ResponseParser(method, KEEP_BYTES);
+  let complete = false;
+  let from = 0;
+  try {
+    for (const to of [...cuts.toSorted((a, b) => a - b), bytes.length]) {
+      if (to <= from || complete) continue;
+      complete = parser.feed(bytes.subarray(from, to));
+      from = to;
+    }
+    if (!complete && !parser.end()) return "incomplete";
+  } catch {
+    return "refused";
+  }
+  const { statusCode: status, body } = parser;
+  // What comes in a later piece is the connection's affair.
+  const keepAliveMs = from < bytes.length ? 0 : parser.keepAliveMs;
+  return { status, body, keepAliveMs };
+}
+
+const OK = "HTTP/1.1 200 OK\r\n";
+
+test("a body ends where its length, its last chunk or its connection does", () => {
+  for (const [text, body, keepAliveMs] of [
+    [`${OK}content-length: 2\r\n\r\nok`, "ok", null],
+    [`${OK}Content-Length: 0\r\n\r\n`, "", null],
+    [`${OK}Transfer-Encoding: Chunked\r\n\r\n2;a=b\r\nok\r\n00\r\nx: y\r\n\r\n`, "ok", null],
+    [`${OK}\r\nok`, "ok", 0],
+    ["HTTP/1.1 204\r\n\r\n", "", null],
+    ["HTTP/1.1 304 \r\ncontent-length: 7\r\n\r\n", "", null],
+    ["HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", "ok", 0],
+    [`HTTP/1.1 103 Early\r\nlink: x\r\n\r\n${OK}content-length: 2\r\n\r\nok`, "ok", null],
+    [`${OK}connection: x, Close\r\ncontent-length: 2\r\n\r\nok`, "ok", 0],
+    [`${OK}keep-alive: timeout=5, max=9\r\ncontent-length: 2\r\n\r\nok`, "ok", 3_000],
+    [`${OK}keep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok`, "ok", 0],
+    [`${OK}content-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n`, "ok", 0],
+  ] as const)
+    assert.partialDeepStrictEqual(read(text), { body, keepAliveMs }, text);
+  assert.partialDeepStrictEqual(read(`${OK}content-length: 2\r\n\r\n`, [], "HEAD"), { body: "" });
+});
+
+test("what could be read in two ways is refused", () => {
+  for (const text of [
+    "what?\r\n\r\n",
+    "HTTP/2 200 OK\r\n\r\n",
+    "HTTP/1.1 099 OK\r\n\r\n",
+    "HTTP/1.1  200 OK\r\n\r\n",
+    "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+    `${OK}content-length: 2\r\ncontent-length: 2\r\n\r\nok`,
+    `${OK}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    `${OK}content-length: +2\r\n\r\nok`,
+    `${OK}content-length: 2, 2\r\n\r\nok`,
+    `${OK}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    `${OK}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    `${OK}transfer-encoding: identity\r\n\r\nok`,
+    `${OK}transfer-encoding : chunked\r\n\r\n0\r\n\r\n`,
+    `${OK}x: a\r\n b\r\n\r\n`,
+    `${OK}x: a\rb\r\n\r\n`,
+    `${OK}x: a\nb: c\r\n\r\n`,
+    `${OK}x: a\0b\r\n\r\n`,
+    `${OK}: a\r\n\r\n`,
+    `${OK}transfer-encoding: chunked\r\n\r\n2\r\nokay\r\n0\r\n\r\n`,
+    `${OK}transfer-encoding: chunked\r\n\r\n-2\r\nok\r\n0\r\n\r\n`,
+    `${OK}transfer-encoding: chunked\r\n\r\n0x2\r\nok\r\n0\r\n\r\n`,
+    `${OK}transfer-encoding: chunked\r\n\r\n2\nok\r\n0\r\n\r\n`,
+  ])
+    assert.equal(read(text), "refused", JSON.stringify(text));
+});
+
+test("heads, trailers and lines between chunks are bounded, whatever they come in", () => {
+  const long = "x".repeat(16_384);
+  for (const text of [
+    `${OK}x: ${long}`,
+    `${OK}x: ${long}\r\n\r\n`,
+    `${OK}${"a: b\r\n".repeat(4_000)}`,
+    "HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000),
+    `${OK}transfer-encoding: chunked\r\n\r\n2;${long}`,
+    `${OK}transfer-encoding: chunked\r\n\r\n0\r\n${"a: b\r\n".repeat(4_000)}`,
+  ])
+    assert.equal(read(text), "refused", text.slice(0, 60));
+  const endless = read(`${OK}content-length: 1000000\r\n\r\n${"y".repeat(70_000)}`);
+  assert.deepEqual(endless, { status: 200, body: "y".repeat(KEEP_BYTES), keepAliveMs: 0 });
+});
+
+const framings = fc.constantFrom("length", "chunked", "close", "length-short", "both");
+const bodies = fc.string({ unit: "binary-ascii", maxLength: 300 });
+
+/** A response as a server may write it. */
+const response = fc
+  .record({
+    status: fc.constantFrom("200 OK", "204", "404 Not Found", "500 ", "302 Found"),
+    framing: framings,
+    body: bodies,
+    more: fc.constantFrom("", "keep-alive: timeout=5\r\n", "x-a:b\r\nX-B: c \r\n", "a: \xe9\r\n"),
+    after: fc.constantFrom("", "", "HTTP/1.1 200 OK\r\n\r\n"),
+    pieces: fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 5 }),
+  })
+  .map(({ status, framing, body, more, after, pieces }) => {
+    const head = `HTTP/1.1 ${status}\r\n${more}`;
+    const length = `content-length: ${body.length}\r\n`;
+    const chunked = "transfer-encoding: chunked\r\n";
+    switch (framing) {
+      case "length":
+        return `${head}${length}\r\n${body}${after}`;
+      case "length-short":
+        return `${head}content-length: ${body.length + 5}\r\n\r\n${body}`;
+      case "both":
+        return `${head}${length}${chunked}\r\n${inChunks(body, pieces)}`;
+      case "chunked":
+        return `${head}${chunked}\r\n${inChunks(body, pieces)}${after}`;
+      default:
+        return `${head}\r\n${body}`;
+    }
+  });
+
+function inChunks(body: string, pieces: readonly number[]): string {
+  let text = "";
+  let left = body;
+  for (const size of [...pieces, body.length]) {
+    const piece = left.slice(0, size);
+    left = left.slice(size);
+    if (piece !== "") text += `${piece.length.toString(16)}\r\n${piece}\r\n`;
+  }
+  return `${text}0\r\n\r\n`;
+}
+
+/** The same with a few characters changed. */
+const damaged = fc
+  .tuple(
+    response,
+    fc.array(
+      fc.record({
+        at: fc.nat(400),
+        to: fc.constantFrom("", "\r", "\n", "\0", " ", "0", ":", "\xff"),
+      }),
+      {
+        maxLength: 2,
+      },
+    ),
+  )
+  .map(([text, changes]) => {
+    let changed = text;
+    for (const { at, to } of changes) {
+      const place = at % Math.max(1, changed.length);
+      changed = changed.slice(0, place) + to + changed.slice(place + 1);
+    }
+    return changed;
+  });
+
+test("into what pieces a response is cut makes no difference", () => {
+  const cuts = fc.array(fc.nat(500), { maxLength: 30 });
+  fc.assert(
+    fc.property(damaged, cuts, (text, at) => {
+      const whole = read(text);
+      const cut = read(text, at);
+      const everywhere = read(text, [...Array(text.length).keys()]);
+      assert.deepEqual(cut, whole);
+      assert.deepEqual(everywhere, whole);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("whatever is read, undici reads in the same way", async (t) => {
+  let text = "";
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(text, "latin1"));
+  });
+  server.listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const readByUndici = async () => {
+    const client = new Client(origin, { allowH2: false });
+    try {
+      const answer = await client.request({ path: "/", method: "POST" });
+      const body = Buffer.from(await answer.body.arrayBuffer());
+      return { status: answer.statusCode, body: body.subarray(0, KEEP_BYTES).toString("utf8") };
+    } catch {
+      return "refused";
+    } finally {
+      await client.destroy();
+    }
+  };
+  let compared = 0;
+  await fc.assert(
+    fc.asyncProperty(damaged, async (next) => {
+      text = next;
+      const ours = read(text);
+      if (typeof ours === "string") return;
+      compared++;
+      const { status, body, keepAliveMs } = ours;
+      const theirs = await readByUndici();
+      // It refuses an answer for what comes after it; here that costs the connection only.
+      if (theirs === "refused" && keepAliveMs === 0) return;
+      assert.deepEqual({ status, body }, theirs);
+    }),
+    { numRuns: 200 },
+  );
+  assert.ok(compared > 50, `${compared}`);
+});
