@@ -14,7 +14,7 @@ import {
   shardDatabase,
 } from "#adapters/mysql/database-names.ts";
 import { readFault, translate } from "#adapters/mysql/errors.ts";
-import { ConfigurationInvalid, StoreUnavailable } from "#core/domain/errors.ts";
+import { ConfigurationInvalid, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 
 export interface MigrateOptions {
   /** `mysql://user:password@host:port`, without a database. */
@@ -79,7 +79,13 @@ async function migrateDatabase(
     for (const { migrationName, status } of results) {
       if (status === "Success") onProgress(`${database}: applied ${migrationName}`);
     }
-    if (error !== undefined) throw error;
+    if (error === undefined) return;
+    const failed = results.find(({ status }) => status === "Error");
+    const fault = readFault(error);
+    if (failed === undefined || fault === null) throw error;
+    if (!(translate(fault, false) instanceof StoreRefused)) throw error;
+    const what = `${database}: ${failed.migrationName} was refused: ${fault.message}`;
+    throw new StoreRefused(what, { cause: fault });
   } finally {
     await db.destroy();
   }

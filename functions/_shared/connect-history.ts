@@ -21,7 +21,10 @@ export function connectHistory(env: HistoryEnv, requestTimeoutMs: number): Histo
   });
 }
 
-function securityOf(env: HistoryEnv) {
+/** How Keyspaces is reached, with the role of the function. */
+export function securityOf(
+  env: Pick<HistoryEnv, "CASSANDRA_CONTACT_POINTS" | "CASSANDRA_DATACENTER">,
+) {
   const [host = ""] = env.CASSANDRA_CONTACT_POINTS.split(/[:,]/);
   return keyspacesSecurity({ region: env.CASSANDRA_DATACENTER, host, credentials });
 }
