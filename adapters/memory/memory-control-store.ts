@@ -1,5 +1,6 @@
 /** Tenants, their keys and their IAM principals in memory. */
 import { assert } from "#core/domain/assert.ts";
+import type { LimitValues } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { KeyId } from "#core/domain/key-id.ts";
 import { keyIdOfHash } from "#core/domain/key-id.ts";
@@ -67,6 +68,15 @@ export class MemoryControlStore implements ControlStore {
       ...tenant,
       quotas: { ...tenant.quotas, ...Object.fromEntries(chosen) },
     }));
+  }
+
+  async setEndpointLimit(id: TenantId, limit: Partial<LimitValues>): Promise<Tenant | null> {
+    return this.#change(id, ({ endpointLimit, ...tenant }) => {
+      const { concurrency = null, perSecond = null } = { ...endpointLimit, ...limit };
+      return concurrency === null && perSecond === null
+        ? tenant
+        : { ...tenant, endpointLimit: { concurrency, perSecond } };
+    });
   }
 
   async setTenantStatus(id: TenantId, status: TenantStatus): Promise<Tenant | null> {
@@ -146,7 +156,10 @@ export class MemoryControlStore implements ControlStore {
       tenantId,
       scopes,
       tenantStatus: tenant.status,
-      quotas: effectiveQuotas(tenant.quotas),
+      quotas: {
+        ...effectiveQuotas(tenant.quotas),
+        ...(tenant.endpointLimit && { endpointLimit: tenant.endpointLimit }),
+      },
     };
   }
 

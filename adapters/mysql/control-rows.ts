@@ -15,21 +15,24 @@ import { readInstant, readInstantOrNull, readTenantId } from "./cells.ts";
 import type { Cell, Row } from "./pool.ts";
 
 /** Of findPrincipalByKeySql and findPrincipalByArnSql. */
-export function readKnownPrincipal([tenantId, scopes, status, ...quotas]: Row): KnownPrincipal {
+export function readKnownPrincipal([tenantId, scopes, status, ...rest]: Row): KnownPrincipal {
+  const [atOnce, perSecond, ...quotas] = rest;
   return {
     tenantId: readTenantId(tenantId),
     scopes: scopes as Scope[],
     tenantStatus: readStatus(status),
-    quotas: effectiveQuotas(readQuotas(quotas)),
+    quotas: { ...effectiveQuotas(readQuotas(quotas)), ...readEndpointLimit(atOnce, perSecond) },
   };
 }
 
-export function readTenant([id, name, createdAt, status, ...quotas]: Row): Tenant {
+export function readTenant([id, name, createdAt, status, ...rest]: Row): Tenant {
+  const [atOnce, perSecond, ...quotas] = rest;
   return {
     id: readTenantId(id),
     name: String(name),
     status: readStatus(status),
     quotas: readQuotas(quotas),
+    ...readEndpointLimit(atOnce, perSecond),
     createdAtMs: readInstant(createdAt),
   };
 }
@@ -65,6 +68,16 @@ function readQuotas([tasksMax, bodyBytesMax, minIntervalSeconds]: readonly Cell[
     bodyBytesMax: readNumber(bodyBytesMax),
     minIntervalSeconds: readNumber(minIntervalSeconds),
   };
+}
+
+function readEndpointLimit(
+  atOnce: Cell | undefined,
+  perSecondCell: Cell | undefined,
+): Pick<Tenant, "endpointLimit"> {
+  const [concurrency, perSecond] = [readNumber(atOnce), readNumber(perSecondCell)];
+  return concurrency === null && perSecond === null
+    ? {}
+    : { endpointLimit: { concurrency, perSecond } };
 }
 
 function readNumber(cell: Cell | undefined): number | null {

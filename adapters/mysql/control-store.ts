@@ -56,7 +56,10 @@ export function openControlStore(
 
 function tenantVerbs(
   database: Database,
-): Pick<ControlStore, "createTenant" | "listTenants" | "setQuotas" | "setTenantStatus"> {
+): Pick<
+  ControlStore,
+  "createTenant" | "listTenants" | "setQuotas" | "setEndpointLimit" | "setTenantStatus"
+> {
   const update = (id: Tenant["id"], sql: string): Promise<Tenant | null> =>
     database.transaction(async (session) => {
       await session.write(sql);
@@ -76,6 +79,7 @@ function tenantVerbs(
       return (await database.select(tenants.listTenantsSql(after, limit))).map(readTenant);
     },
     setQuotas: (id, quotas) => update(id, tenants.updateQuotasSql(id, quotas)),
+    setEndpointLimit: (id, limit) => update(id, tenants.updateEndpointLimitSql(id, limit)),
     setTenantStatus: (id, status) => update(id, tenants.updateTenantStatusSql(id, status)),
   };
 }

@@ -1,4 +1,5 @@
 /** How much of the service a tenant may use. */
+import type { LimitValues } from "./call-limit.ts";
 import {
   BODY_BYTES_MAX,
   MIN_INTERVAL_SECONDS_DEFAULT,
@@ -14,6 +15,11 @@ export interface Quotas {
   readonly bodyBytesMax: number;
   /** Between two runs of a task. */
   readonly minIntervalSeconds: number;
+}
+
+/** What holds for a caller: its tenant's quotas, and what each endpoint of it is limited to at most; absent: to nothing. */
+export interface Allowance extends Quotas {
+  readonly endpointLimit?: LimitValues;
 }
 
 /** As set for a tenant: null follows the default, also when that changes. */

@@ -1,6 +1,7 @@
+import type { LimitValues } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { KeyId } from "#core/domain/key-id.ts";
-import type { ChosenQuotas, Quotas } from "#core/domain/quotas.ts";
+import type { Allowance, ChosenQuotas } from "#core/domain/quotas.ts";
 
 export const SCOPES = ["read", "write", "admin"] as const;
 /** None contains another: a key that may write and read has both. */
@@ -10,7 +11,7 @@ export type Scope = (typeof SCOPES)[number];
 export interface Principal {
   readonly tenantId: TenantId;
   readonly scopes: readonly Scope[];
-  readonly quotas: Quotas;
+  readonly quotas: Allowance;
 }
 
 export type TenantStatus = "active" | "disabled";
@@ -24,6 +25,8 @@ export interface Tenant {
   readonly name: string;
   readonly status: TenantStatus;
   readonly quotas: ChosenQuotas;
+  /** Caps of each endpoint that its tasks call; absent: there are none. */
+  readonly endpointLimit?: LimitValues;
   readonly createdAtMs: number;
 }
 
@@ -76,6 +79,8 @@ export interface ControlStore extends PrincipalStore {
   listTenants(after: TenantId | null, limit: number): Promise<Tenant[]>;
   /** Sets what is given; null goes back to the default. Null when there is no such tenant. */
   setQuotas(id: TenantId, quotas: Partial<ChosenQuotas>): Promise<Tenant | null>;
+  /** Sets what is given; null takes it away. Null when there is no such tenant. */
+  setEndpointLimit(id: TenantId, limit: Partial<LimitValues>): Promise<Tenant | null>;
   /** Null when there is no such tenant. */
   setTenantStatus(id: TenantId, status: TenantStatus): Promise<Tenant | null>;
 

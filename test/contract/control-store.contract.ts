@@ -92,6 +92,26 @@ function tenantsContract(name: string, open: OpenControl): void {
     );
 
     test(
+      "caps of endpoints are set one by one and taken back, and come with the caller",
+      onStore(open, async ({ control }) => {
+        const { tenantId, keys } = await withKeys(control, ["read"]);
+        const set = async (limit: Parameters<typeof control.setEndpointLimit>[1]) => {
+          const tenant = await control.setEndpointLimit(tenantId, limit);
+          const found = await control.findPrincipalByKeyHash(keys[0]?.hash ?? "");
+          assert.deepEqual(found?.quotas.endpointLimit, tenant?.endpointLimit);
+          assert.deepEqual((await control.listTenants(null, 9)).at(0), tenant);
+          return tenant?.endpointLimit;
+        };
+        assert.equal(await set({}), undefined);
+        assert.deepEqual(await set({ concurrency: 5 }), { concurrency: 5, perSecond: null });
+        assert.deepEqual(await set({ perSecond: 0.15 }), { concurrency: 5, perSecond: 0.15 });
+        assert.deepEqual(await set({ concurrency: null }), { concurrency: null, perSecond: 0.15 });
+        assert.equal(await set({ perSecond: null }), undefined);
+        assert.equal(await control.setEndpointLimit(makeTenant(), { concurrency: 1 }), null);
+      }),
+    );
+
+    test(
       "a tenant is disabled and enabled, as often as one likes",
       onStore(open, async ({ control }) => {
         const id = makeTenant();

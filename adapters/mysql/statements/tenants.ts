@@ -1,7 +1,8 @@
+import type { LimitValues } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { ChosenQuotas, Quotas } from "#core/domain/quotas.ts";
 import type { TenantStatus } from "#core/ports/control-store.ts";
-import { integer, text } from "../literals.ts";
+import { integer, real, text } from "../literals.ts";
 
 const QUOTA_COLUMN: { readonly [Name in keyof Quotas]: string } = {
   tasksMax: "tasks_max",
@@ -9,7 +10,8 @@ const QUOTA_COLUMN: { readonly [Name in keyof Quotas]: string } = {
   minIntervalSeconds: "min_interval_seconds",
 };
 export const QUOTA_COLUMNS = Object.values(QUOTA_COLUMN).join(", ");
-const COLUMNS = `id, name, created_at, status, ${QUOTA_COLUMNS}`;
+export const ENDPOINT_LIMIT_COLUMNS = "endpoint_concurrency, endpoint_per_second";
+const COLUMNS = `id, name, created_at, status, ${ENDPOINT_LIMIT_COLUMNS}, ${QUOTA_COLUMNS}`;
 
 /**
  * Adds an active tenant with the default quotas.
@@ -25,7 +27,7 @@ export function insertTenantSql(id: TenantId, name: string): string {
  * One tenant.
  *
  * Index: primary key. Locks: with "update", the row: keys of a tenant are made one after the other. Isolation: READ COMMITTED.
- * Result: (id, name, created_at, status, quotas), or none.
+ * Result: (id, name, created_at, status, caps of endpoints, quotas), or none.
  */
 export function selectTenantSql(id: TenantId, lock: "none" | "update" = "none"): string {
   return `SELECT ${COLUMNS} FROM tenants WHERE id = ${text(id)}${lock === "update" ? " FOR UPDATE" : ""}`;
@@ -51,6 +53,24 @@ export function updateQuotasSql(id: TenantId, quotas: Partial<ChosenQuotas>): st
     if (value === undefined) return [];
     return [`${column} = ${value === null ? "NULL" : integer(value)}`];
   });
+  return `UPDATE tenants SET ${["id = id", ...changes].join(", ")} WHERE id = ${text(id)}`;
+}
+
+/**
+ * Sets what is given of the caps of each of a tenant's endpoints.
+ *
+ * Index: primary key. Locks: the row. Isolation: READ COMMITTED. Result: 1, or 0 when there is no such tenant or it is so already.
+ */
+export function updateEndpointLimitSql(id: TenantId, limit: Partial<LimitValues>): string {
+  const { concurrency, perSecond } = limit;
+  const changes = [
+    ...(concurrency === undefined
+      ? []
+      : [`endpoint_concurrency = ${concurrency === null ? "NULL" : integer(concurrency)}`]),
+    ...(perSecond === undefined
+      ? []
+      : [`endpoint_per_second = ${perSecond === null ? "NULL" : real(perSecond)}`]),
+  ];
   return `UPDATE tenants SET ${["id = id", ...changes].join(", ")} WHERE id = ${text(id)}`;
 }
 

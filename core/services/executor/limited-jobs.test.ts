@@ -32,12 +32,12 @@ function keyOf(url: string): LimitKey {
 /** An endpoint per origin that remembers how many calls it had at once, and when each began. */
 class Endpoints implements Caller {
   readonly #clock: ManualClock;
-  readonly #callMs: (call: Call) => number;
+  readonly #callMs: () => number;
   readonly open = new Map<string, number>();
   readonly most = new Map<string, number>();
   readonly starts = new Map<string, number[]>();
 
-  constructor(clock: ManualClock, callMs: (call: Call) => number) {
+  constructor(clock: ManualClock, callMs: () => number) {
     this.#clock = clock;
     this.#callMs = callMs;
   }
@@ -46,7 +46,7 @@ class Endpoints implements Caller {
     const { origin } = new URL(call.url);
     this.#count(origin, 1);
     this.starts.set(origin, [...(this.starts.get(origin) ?? []), this.#clock.nowMs()]);
-    const durationMs = this.#callMs(call);
+    const durationMs = this.#callMs();
     await this.#clock.sleep(durationMs, signal);
     this.#count(origin, -1);
     if (signal.aborted) return { kind: "failed", error: "interrupted", durationMs };
@@ -63,7 +63,7 @@ class Endpoints implements Caller {
   async close(): Promise<void> {}
 }
 
-function openWorld({ executors = 1, callMs = (_: Call) => 100 } = {}) {
+function openWorld({ executors = 1, callMs = (): number => 100 } = {}) {
   const clock = new ManualClock();
   let broken: string | null = null;
   const beforeCommit = async (verb: string) => {

@@ -1,9 +1,10 @@
 import type { TenantId } from "#core/domain/ids.ts";
-import type { Quotas } from "#core/domain/quotas.ts";
+import type { Allowance } from "#core/domain/quotas.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Creation } from "#core/ports/task-store.ts";
 import { buildTask, withSecrets } from "./build-task.ts";
+import { capEndpoints } from "./cap-endpoints.ts";
 import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 export type Created =
@@ -13,7 +14,7 @@ export type Created =
 
 interface CreateOptions {
   /** Null, or not given: there is no limit. */
-  readonly quotas?: Quotas | null;
+  readonly quotas?: Allowance | null;
   readonly idempotency?: Idempotency<TaskWithVersion> | null;
 }
 
@@ -27,6 +28,7 @@ export async function createTask(
   const outcome = buildTask(deps, tenantId, settings, quotas);
   if (outcome.kind === "invalid") return outcome;
   const { tasks } = deps.shards.forTenant(tenantId);
+  await capEndpoints(deps, tenantId, [settings.request.url], quotas);
   const created = await withSecrets(deps, outcome.built, settings);
   const result = await tasks.create(created, idempotency, quotas);
   return result.kind === "created" ? { kind: "created", created } : result;

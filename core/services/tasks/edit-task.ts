@@ -1,8 +1,9 @@
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
-import type { Quotas } from "#core/domain/quotas.ts";
+import type { Allowance, Quotas } from "#core/domain/quotas.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { EditResult } from "#core/ports/task-store.ts";
+import { capEndpoints } from "./cap-endpoints.ts";
 import { checkQuotas } from "./check-quotas.ts";
 import type { EditRefusal } from "./decide-edit.ts";
 import { decideEdit } from "./decide-edit.ts";
@@ -21,7 +22,9 @@ export type Applied<R> =
 
 interface EditOptions {
   /** Null, or not given: there are none. */
-  readonly quotas?: Quotas | null;
+  readonly quotas?: Allowance | null;
+  /** The URL that `apply` may set. */
+  readonly url?: string | undefined;
   /** All that `apply` may set. */
   readonly secrets?: SecretSettings;
 }
@@ -36,9 +39,10 @@ export async function editTask<R>(
   taskId: TaskId,
   ifVersion: number | null,
   apply: (current: TaskWithVersion) => Applied<R>,
-  { quotas = null, secrets }: EditOptions = {},
+  { quotas = null, url, secrets }: EditOptions = {},
 ): Promise<EditResult<EditRefusal | R>> {
   const sealed = await sealSecrets(sealer, tenantId, taskId, secrets);
+  if (url !== undefined) await capEndpoints({ shards }, tenantId, [url], quotas);
   const context = { run: randomRun(random.bytes(2)), retention, sealed };
   return shards.forTask(taskId).tasks.edit<EditRefusal | R>(
     tenantId,

@@ -1,7 +1,7 @@
 /** Create or replace by the caller's own name. */
 import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import type { Quotas } from "#core/domain/quotas.ts";
+import type { Allowance } from "#core/domain/quotas.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Created } from "./create-task.ts";
 import { createTask } from "./create-task.ts";
@@ -37,7 +37,7 @@ export async function putTask(
   tenantId: TenantId,
   settings: TaskSettings & { readonly name: string },
   expected: Expected,
-  quotas: Quotas,
+  quotas: Allowance,
 ): Promise<Put> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const done = await tryPut(deps, tenantId, settings, expected, quotas);
@@ -52,7 +52,7 @@ async function tryPut(
   tenantId: TenantId,
   settings: TaskSettings & { readonly name: string },
   expected: Expected,
-  quotas: Quotas,
+  quotas: Allowance,
 ): Promise<Put | null> {
   const found = await deps.shards.forTenant(tenantId).tasks.findByName(tenantId, settings.name);
   if (found === null) {
@@ -82,7 +82,11 @@ async function tryPut(
       task.name === settings.name
         ? { kind: "ok", settings }
         : { kind: "refuse", refusal: { kind: "renamed" } },
-    settings.secrets === undefined ? { quotas } : { quotas, secrets: settings.secrets },
+    {
+      quotas,
+      url: settings.request.url,
+      ...(settings.secrets === undefined ? {} : { secrets: settings.secrets }),
+    },
   );
   switch (edited.kind) {
     case "written":
