@@ -58,7 +58,7 @@ export const COUNTERS = {
   results_refused: sum(
     "ResultsRefused",
     ["executor"],
-    "Attempts that we refused to send: destination not allowed, request invalid, no request, no token for it",
+    "Attempts that we refused to send: destination not allowed, request invalid, no token or secret for it any more",
   ),
   results_secrets: sum(
     "ResultsSecrets",
@@ -227,7 +227,7 @@ export const GAUGES = {
 const LAG = { by: "priority", services: ["executor"] } as const;
 
 /**
- * What comes of the lag (sent minus scheduled, of first attempts of scheduled runs). Percentiles are upper bounds of LAG_BOUNDS_MS of
+ * What comes of the lag (sent minus scheduled, of first attempts of scheduled runs that wait under no limit). Percentiles are upper bounds of LAG_BOUNDS_MS of
  * one process and minute, missing where it began no such call: statistic Maximum, the worst executor's. `LateCalls` ÷ `FirstCalls`
  * (Sum) is exact over all processes: above 0.01 the promise of a p99 is broken.
  */

@@ -141,7 +141,8 @@ export class Firing {
     const { job } = held;
     this.#deps.held.startSending(held);
     const startedAtMs = Math.floor(database.nowMs());
-    if (job.attempt === 1 && job.trigger === "schedule")
+    // What waited for its own limit is not late by our doing.
+    if (job.attempt === 1 && job.trigger === "schedule" && job.limitKey === null)
       metrics.observeLagMs(priorityOfQueue(job.queue), startedAtMs - job.scheduledAtMs);
     metrics.count("sent", 1);
     return startedAtMs;

@@ -38,7 +38,7 @@ test("every attempt is counted in one class", () => {
     "destination-not-allowed": "results_refused",
     "request-invalid": "results_refused",
     "auth-failed": "results_refused",
-    "secret-missing": "results_secrets",
+    "secret-missing": "results_refused",
     "secret-unreadable": "results_secrets",
     "secrets-unavailable": "results_secrets",
   };

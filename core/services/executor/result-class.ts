@@ -8,7 +8,7 @@ const CLASSES: Readonly<Record<string, CounterName>> = {
   "destination-not-allowed": "results_refused",
   "request-invalid": "results_refused",
   "auth-failed": "results_refused",
-  "secret-missing": "results_secrets",
+  "secret-missing": "results_refused",
   "secret-unreadable": "results_secrets",
   "secrets-unavailable": "results_secrets",
 };
