@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Digest } from "#core/ports/digest.ts";
 import type { Random } from "#core/ports/random.ts";
+import type { Shards } from "#core/ports/shards.ts";
 import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
 import { SetupError } from "./setup-error.ts";
 
@@ -11,6 +12,8 @@ export interface AdminDeps {
   readonly control: ControlStore;
   readonly random: Random;
   readonly digest: Digest;
+  /** Opens the shards for as long as `work` takes. */
+  withShards<Result>(work: (shards: Shards) => Promise<Result>): Promise<Result>;
   /** Opens the shards and the master key, of the deployment or of this machine, for as long as `work` takes. */
   withSigning<Result>(work: (deps: SigningDeps) => Promise<Result>): Promise<Result>;
 }

@@ -1,10 +1,9 @@
-import type { TenantId } from "#core/domain/ids.ts";
 import { shownFingerprint } from "#core/domain/task-secrets.ts";
 import type { StoredSigningSecret } from "#core/ports/secret-store.ts";
 import { rotateSigningSecret } from "#core/services/signing/rotate-signing-secret.ts";
 import { isoInstant, listAnswer } from "./admin-answers.ts";
 import type { AdminAnswer, AdminCommand, AdminDeps } from "./admin-arguments.ts";
-import { noSuchTenant, tenantIdOf } from "./admin-tenants.ts";
+import { tenantOf } from "./admin-tenants.ts";
 
 // What a tenant's calls are signed with.
 
@@ -25,12 +24,6 @@ export const secretCommands: readonly AdminCommand[] = [
     run: rotate,
   },
 ];
-
-/** The id of a tenant that there is. */
-async function tenantOf({ control }: AdminDeps, text: string): Promise<TenantId> {
-  const id = tenantIdOf(text);
-  return (await control.listKeys(id)) === null ? noSuchTenant(text) : id;
-}
 
 async function list(deps: AdminDeps, [tenant = ""]: readonly string[]): Promise<AdminAnswer> {
   const id = await tenantOf(deps, tenant);

@@ -62,6 +62,12 @@ export function tenantIdOf(text: string): TenantId {
   return parseTenantId(text) ?? noSuchTenant(text);
 }
 
+/** The id of a tenant that there is. */
+export async function tenantOf({ control }: AdminDeps, text: string): Promise<TenantId> {
+  const id = tenantIdOf(text);
+  return (await control.listKeys(id)) === null ? noSuchTenant(text) : id;
+}
+
 export function noSuchTenant(id: string): never {
   refuse(`there is no tenant '${shorten(id)}': 'tenant list' shows those there are`);
 }

@@ -12,6 +12,7 @@ import { systemDigest } from "#adapters/system/digest.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { OperatingError, OutcomeUnknown } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
+import type { Shards } from "#core/ports/shards.ts";
 import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
 import {
   type AdminAnswer,
@@ -22,6 +23,7 @@ import {
   usageOf,
 } from "./admin-arguments.ts";
 import { keyCommands } from "./admin-keys.ts";
+import { limitCommands } from "./admin-limits.ts";
 import { principalCommands } from "./admin-principals.ts";
 import { secretCommands } from "./admin-secrets.ts";
 import { tenantCommands } from "./admin-tenants.ts";
@@ -31,7 +33,13 @@ import { localKeyFile } from "./secrets-key.ts";
 import { readSettings } from "./settings.ts";
 import { say } from "./terminal.ts";
 
-const COMMANDS = [...tenantCommands, ...keyCommands, ...principalCommands, ...secretCommands];
+const COMMANDS = [
+  ...tenantCommands,
+  ...limitCommands,
+  ...keyCommands,
+  ...principalCommands,
+  ...secretCommands,
+];
 
 const INTRODUCTION = `Who may call the API, and how much of it. A tenant owns tasks; it calls with an API key (header x-api-key) or as an IAM
 role or user. Scopes are read, write and admin; none contains another. A tenant may have two live keys with the same
@@ -79,6 +87,7 @@ async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise
         control,
         random: systemRandom,
         digest: systemDigest,
+        withShards: (work) => withShards({ mysqlUrl: url, databasePrefix }, work),
         withSigning: (work) => withSigning({ mysqlUrl: url, databasePrefix }, work),
       },
       operands,
@@ -96,8 +105,25 @@ async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise
   }
 }
 
+interface Mysql {
+  readonly mysqlUrl: string;
+  readonly databasePrefix: string;
+}
+
+async function withShards<Result>(
+  mysql: Mysql,
+  work: (shards: Shards) => Promise<Result>,
+): Promise<Result> {
+  const shards = openShards(mysql);
+  try {
+    return await work(shards);
+  } finally {
+    await shards.close();
+  }
+}
+
 async function withSigning<Result>(
-  mysql: { readonly mysqlUrl: string; readonly databasePrefix: string },
+  mysql: Mysql,
   work: (deps: SigningDeps) => Promise<Result>,
 ): Promise<Result> {
   const { SECRETS_KMS_KEY = "" } = process.env;
@@ -106,14 +132,11 @@ async function withSigning<Result>(
     const { openKmsMasterKey } = await import("#adapters/aws/kms-master-key.ts");
     return openKmsMasterKey({ keyId });
   });
-  const shards = openShards(mysql);
-  try {
+  return withShards(mysql, (shards) => {
     const storeOf = (id: TenantId) => shards.forTenant(id).secrets;
     const sealer = openVault({ masterKey, storeOf, clock: systemClock });
-    return await work({ shards, sealer, random: systemRandom });
-  } finally {
-    await shards.close();
-  }
+    return work({ shards, sealer, random: systemRandom });
+  });
 }
 
 async function main(args: readonly string[]): Promise<number> {

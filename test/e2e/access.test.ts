@@ -280,6 +280,44 @@ test("quotas reach the handlers; what is taken back follows the default", async 
   await refused(["tenant", "quotas", "limited", "--min-interval", "0"], 1, /from 1 to 31622400/);
 });
 
+test("an operator caps calls of an endpoint, of a tenant, and of each endpoint; the tenant sees it", async () => {
+  await done("tenant", "create", "capped");
+  const { secret } = await done("key", "create", "capped");
+  const endpoint = "https://api.example.com";
+  const set = (...args: string[]) => done("limits", "set", "capped", ...args);
+  const capped = await set("--endpoint", endpoint, "--concurrency", "5", "--per-second", "0.5");
+  assert.deepEqual(
+    [capped.endpoint, capped.maxConcurrency, capped.maxPerSecond, capped.concurrency],
+    [endpoint, 5, 0.5, null],
+  );
+  assert.equal((await set("--per-second", "100")).endpoint, null);
+  const client = openClient(url, secret);
+  const put = await client("PUT", "/v1/limits", { endpoint, concurrency: 9 });
+  assert.deepEqual([put.body.concurrency, put.body.maxConcurrency], [9, 5]);
+  const { items } = await done("limits", "list", "capped");
+  assert.deepEqual(items, (await client("GET", "/v1/limits")).body.items);
+  assert.deepEqual(
+    items.map((item: { endpoint: string | null }) => item.endpoint),
+    [null, endpoint],
+  );
+  assert.equal(await set("--per-second", "none"), null);
+  const each = await done("limits", "endpoints", "capped", "--concurrency", "2");
+  assert.deepEqual(each, { concurrency: 2, perSecond: null });
+  assert.deepEqual(await done("limits", "endpoints", "capped"), each);
+  const told = await admin(["limits", "endpoints", "capped"]);
+  assert.equal(told.stdout, "each endpoint of capped: 2 at once\n");
+  const newcomer = openClient(url, (await done("key", "create", "capped")).secret);
+  await newcomer("POST", "/v1/tasks", { ...TASK, request: { url: "http://[::1]:8080/hook" } });
+  const [first] = (await client("GET", "/v1/limits")).body.items;
+  assert.deepEqual([first.endpoint, first.maxConcurrency], ["http://[::1]:8080", 2]);
+  await refused(["limits", "set", "capped", "--concurrency", "0"], 1, /from 1 to 1000 or 'none'/);
+  await refused(["limits", "set", "capped", "--per-second", "1e3"], 1, /from 0.01 to 1000/);
+  await refused(["limits", "set", "capped"], 1, /give --concurrency, --per-second or both/);
+  const path = ["--endpoint", `${endpoint}/path`, "--concurrency", "1"];
+  await refused(["limits", "set", "capped", ...path], 1, /scheme, host and port/);
+  await refused(["limits", "list", "nobody"], 1, /there is no tenant 'nobody'/);
+});
+
 test("IAM principals are mapped, listed and unmapped", async () => {
   await done("tenant", "create", "iam");
   const session = "arn:aws:sts::123456789012:assumed-role/Caller/i-0abc";
