@@ -15,6 +15,7 @@ import { formatTable } from "./table.ts";
 
 const SCENARIOS: Readonly<Record<string, () => Promise<Scenario>>> = {
   api: async () => (await import("./api.ts")).scenario,
+  claims: async () => (await import("./claims.ts")).scenario,
   egress: async () => (await import("./egress.ts")).scenario,
   growth: async () => (await import("./growth.ts")).scenario,
   idle: async () => (await import("./idle.ts")).scenario,
