@@ -8,7 +8,7 @@ import { REASON_DELETED } from "#core/domain/job.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
 import { oneLaneDown } from "#core/domain/queue.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
-import type { Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
 import type { ClaimedJob, HeldKey, JobResult } from "#core/ports/job-store.ts";
 import type { EditResult, JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import type { ContractStore } from "./contract-store.ts";
@@ -98,7 +98,7 @@ export function freshTaskId(nowMs: number, task: Task): TaskId {
 }
 
 /** A planned job of the task, `offsetMs` from `nowMs`, pending and never claimed. */
-export function plannedJob(task: Task, nowMs: number, offsetMs: number): Job {
+export function plannedJob(task: Task & DueTask, nowMs: number, offsetMs: number): Job {
   return makeScheduledJob(task, "schedule", nowMs + offsetMs, nowMs);
 }
 
@@ -224,10 +224,13 @@ export function attemptRecord(
   };
 }
 
-type Held = Pick<ClaimedJob, "id" | "claimNo" | "attempt" | "queue" | "tenantId">;
+type Held = Pick<ClaimedJob, "id" | "claimNo" | "attempt" | "queue" | "tenantId" | "limitKey">;
 
-export function heldKey(held: Pick<Held, "id" | "claimNo">, workerId: WorkerId): HeldKey {
-  return { id: held.id, workerId, claimNo: held.claimNo };
+export function heldKey(
+  { id, claimNo, limitKey = null }: Pick<HeldKey, "id" | "claimNo" | "limitKey">,
+  workerId: WorkerId,
+): HeldKey {
+  return { id, workerId, claimNo, limitKey };
 }
 
 export function success(held: Held, workerId: WorkerId): JobResult {

@@ -12,9 +12,14 @@ export interface ContractStore {
   putFencedAt(workerId: WorkerId, fencedAtMs: number): Promise<void>;
   /** Ids of the tenant's dead letters: rows of the list whose job is dead, in any order. */
   listDeadLetters(tenantId: TenantId): Promise<JobId[]>;
+  /** What stands in the lines of limits, by job. */
+  listLimited(): Promise<readonly Limited[]>;
   /** Gives back what opening took. */
   close(): Promise<void>;
 }
+
+/** A job's place in line. */
+export type Limited = Pick<Job, "id" | "limitKey" | "queue" | "dueAtMs">;
 
 /** Opens an empty store: each test has its own. */
 export type OpenStore = () => Promise<ContractStore>;

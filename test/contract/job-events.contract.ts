@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { endpointKey, type LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, WorkerId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { REASON_CANCELLED, REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
@@ -22,6 +23,7 @@ import {
   failure,
   HOUR_MS,
   heldKey,
+  idsOf,
   interruption,
   plannedJob,
   RETENTION,
@@ -34,6 +36,8 @@ import { onStore } from "./contract-store.ts";
 const JOBS = 12;
 const SEQUENCES = 40;
 const STEPS = 25;
+/** Enough for both workers. */
+const LIMIT = { concurrency: 2 };
 
 /** What the reporter of a result or a give-back believes about who holds the job. */
 type Belief = "true" | "stale claim" | "other worker";
@@ -45,7 +49,8 @@ type Step =
   | { readonly kind: "effect"; readonly effect: JobsEffect }
   | { readonly kind: "rescue"; readonly at: readonly number[] }
   | { readonly kind: "retry"; readonly at: readonly number[] }
-  | { readonly kind: "cancel"; readonly at: number };
+  | { readonly kind: "cancel"; readonly at: number }
+  | { readonly kind: "release" };
 
 const index = fc.nat({ max: JOBS - 1 });
 const told = fc.constantFrom<Told>(
@@ -102,17 +107,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("cancel" as const), at: index }) },
 );
 
+const release = fc.constant<Step>({ kind: "release" });
+
 export function jobEventsContract(open: OpenStore): void {
-  test("random sequences of events leave the rows that the state machine makes", async () => {
-    const sequence = fc.array(step, { minLength: 5, maxLength: STEPS });
-    const property = fc.asyncProperty(sequence, (steps) =>
-      onStore(open, async (store) => {
-        const model = await Model.begin(store);
-        for (const one of steps) await model.take(one);
-      })(),
-    );
-    await fc.assert(property, { numRuns: SEQUENCES });
-  });
+  for (const limited of [false, true]) {
+    const of = limited ? ", of a task with a limit" : "";
+    test(`random sequences of events leave the rows that the state machine makes${of}`, async () => {
+      const steps = limited ? fc.oneof({ weight: 15, arbitrary: step }, release) : step;
+      const sequence = fc.array(steps, { minLength: 5, maxLength: STEPS });
+      const property = fc.asyncProperty(sequence, (all) =>
+        onStore(open, async (store) => {
+          const model = await Model.begin(store, limited);
+          for (const one of all) await model.take(one);
+        })(),
+      );
+      await fc.assert(property, { numRuns: SEQUENCES });
+    });
+  }
 }
 
 /** The rows of one task as the state machine says they are, beside those of the store. */
@@ -122,13 +133,19 @@ class Model {
   readonly #workers: readonly WorkerId[];
   readonly #ids: readonly JobId[];
   #jobs: Map<JobId, Job>;
+  /** The line that the task's jobs stand in; null: it has no limit. */
+  readonly #line: LimitKey | null;
+  /** In which each was when it was last claimed. */
+  readonly #claimedFrom = new Map<JobId, LimitKey | null>();
 
   constructor(
     store: ContractStore,
     task: Task,
     workers: readonly WorkerId[],
     jobs: readonly Job[],
+    line: LimitKey | null,
   ) {
+    this.#line = line;
     this.#store = store;
     this.#task = task;
     this.#workers = workers;
@@ -137,14 +154,21 @@ class Model {
   }
 
   /** Jobs that are due, soon, and in an hour, in a queue of every lane that retries pass through. */
-  static async begin(store: ContractStore): Promise<Model> {
-    const { task } = await addTask(store, { task: { maxAttempts: 2 } });
+  static async begin(store: ContractStore, limited: boolean): Promise<Model> {
+    const { task, version } = await addTask(store, { task: { maxAttempts: 2 } });
+    const line = limited ? endpointKey(task.tenantId, version.request.url) : null;
+    if (line !== null) await store.shard.limits.put(line, LIMIT);
     const nowMs = await dbNow(store);
     const jobs = Array.from({ length: JOBS }, (_, i) =>
-      plannedJob(task, nowMs, i % 3 === 0 ? HOUR_MS + i : -60_000 - i),
+      plannedJob(
+        { ...task, ...(line === null ? {} : { limitKey: line }) },
+        nowMs,
+        i % 3 === 0 ? HOUR_MS + i : -60_000 - i,
+      ),
     );
     await addJobs(store, task, jobs);
-    return new Model(store, task, [await addWorker(store), await addWorker(store)], jobs);
+    const workers = [await addWorker(store), await addWorker(store)];
+    return new Model(store, task, workers, jobs, line);
   }
 
   async take(one: Step): Promise<void> {
@@ -163,6 +187,13 @@ class Model {
       else assertStep(job, event, row, beforeMs, afterMs);
     }
     assert.equal([...this.#jobs.keys()].filter((jobId) => !before.has(jobId)).length, 0);
+    const waiting = rows.filter(({ status }) => status === "waiting");
+    assert.deepEqual(
+      await this.#store.listLimited(),
+      waiting
+        .map(({ id: jobId, limitKey, queue, dueAtMs }) => ({ id: jobId, limitKey, queue, dueAtMs }))
+        .sort((a, b) => (a.id < b.id ? -1 : 1)),
+    );
   }
 
   /** Carries a step out on the store and answers the event that it is for each job. */
@@ -178,7 +209,7 @@ class Model {
           one.effect.kind === "cancel"
             ? one.effect
             : one.effect.kind === "resume"
-              ? { kind: "resume", taskVersion: 1, limitKey: null }
+              ? { kind: "resume", taskVersion: 1, limitKey: this.#line }
               : { kind: "remove-planned" };
         return new Map([...this.#jobs.keys()].map((jobId) => [jobId, event]));
       }
@@ -188,7 +219,21 @@ class Model {
         return this.#retry(one.at, nowMs);
       case "cancel":
         return this.#cancel(one.at, nowMs);
+      case "release":
+        return this.#release();
     }
+  }
+
+  /** The limit goes, and comes back: what waited then does so no more. */
+  async #release(): Promise<Map<JobId, JobEvent>> {
+    assert(this.#line !== null);
+    const { limits } = this.#store.shard;
+    const waiting = [...this.#jobs.values()].filter(({ status }) => status === "waiting");
+    assert.equal(await limits.releaseLine(this.#line, JOBS), 0);
+    assert.equal(await limits.put(this.#line, { concurrency: null }), null);
+    assert.equal(await limits.releaseLine(this.#line, JOBS), waiting.length);
+    await limits.put(this.#line, LIMIT);
+    return new Map(waiting.map(({ id }) => [id, { kind: "release-limit", limitKey: null }]));
   }
 
   async #claim(workerId: WorkerId, aheadMs: number, nowMs: number): Promise<Map<JobId, JobEvent>> {
@@ -205,7 +250,25 @@ class Model {
       (job) => job.status === "pending" && job.dueAtMs <= nowMs + aheadMs,
     );
     assert.deepEqual(mine.map((held) => held.id).sort(), due.map((job) => job.id).sort());
-    return new Map(mine.map((held) => [held.id, { kind: "claim", workerId }]));
+    const events = new Map<JobId, JobEvent>(
+      mine.map((held) => [held.id, { kind: "claim", workerId }]),
+    );
+    const line = this.#line === null ? [] : await this.#takeLine(this.#line, workerId, aheadMs);
+    const inLine = [...this.#jobs.values()].filter(
+      (job) => job.status === "waiting" && job.dueAtMs <= nowMs + aheadMs,
+    );
+    assert.deepEqual(idsOf(line), idsOf(inLine));
+    for (const { id } of line) events.set(id, { kind: "take-with-slots", workerId });
+    for (const held of [...mine, ...line]) this.#claimedFrom.set(held.id, held.limitKey);
+    return events;
+  }
+
+  async #takeLine(key: LimitKey, workerId: WorkerId, aheadMs: number) {
+    const queues = [...new Set([...this.#jobs.values()].map((job) => job.queue))];
+    const line = { key, queues, slotsMax: 1, tenantSlotsMax: 1, jobsMax: JOBS };
+    const taken = await this.#store.shard.limits.takeLimited({ workerId, aheadMs, lines: [line] });
+    assert(taken.kind === "taken");
+    return taken.jobs;
   }
 
   async #report(
@@ -224,7 +287,7 @@ class Model {
           ? (this.#workers.find((other) => other !== job.workerId) as WorkerId)
           : job.workerId;
       const claimNo = believed === "stale claim" ? Math.max(0, job.claimNo - 1) : job.claimNo;
-      const held = { ...job, claimNo };
+      const held = { ...job, claimNo, limitKey: this.#claimedFrom.get(job.id) ?? null };
       const event = eventOf(held, what, workerId, nowMs);
       if (what === "give back") back.push(heldKey(held, workerId));
       else results.push(resultOf(held, what, workerId, nowMs));
@@ -252,8 +315,9 @@ class Model {
       const claimNo = i % 5 === 4 ? Math.max(0, job.claimNo - 1) : job.claimNo;
       const event: JobEvent = { kind: "rescue", claimNo };
       const after = applyEvent(job, event, context);
-      expected[after.kind === "moved" ? (after.job.status as "pending") : "lostRaces"]++;
-      keys.push({ id: job.id, claimNo });
+      const status = after.kind === "moved" ? after.job.status : "lostRaces";
+      expected[status === "waiting" ? "pending" : (status as "pending" | "lostRaces")]++;
+      keys.push({ id: job.id, claimNo, limitKey: this.#claimedFrom.get(job.id) ?? null });
       events.set(job.id, event);
     }
     assert.deepEqual(await this.#store.shard.jobs.rescue(keys, RETENTION), expected);

@@ -4,6 +4,7 @@ import { backlogStoreContract } from "./backlog-store.contract.ts";
 import type { ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
 import { jobStoreContract } from "./job-store.contract.ts";
+import { limitStoreContract } from "./limit-store.contract.ts";
 import { secretStoreContract } from "./secret-store.contract.ts";
 import { taskStoreContract } from "./task-store.contract.ts";
 import { workerStoreContract } from "./worker-store.contract.ts";
@@ -33,6 +34,11 @@ async function open(): Promise<ContractStore> {
       );
       return dead.map((job) => job.id);
     },
+    listLimited: async () =>
+      [...jobs.values()]
+        .filter(({ status }) => status === "waiting")
+        .map(({ id, limitKey, queue, dueAtMs }) => ({ id, limitKey, queue, dueAtMs }))
+        .sort((a, b) => (a.id < b.id ? -1 : 1)),
     close: () => shards.close(),
   };
 }
@@ -40,6 +46,7 @@ async function open(): Promise<ContractStore> {
 taskStoreContract("memory", open);
 jobStoreContract("memory", open);
 workerStoreContract("memory", open);
+limitStoreContract("memory", open);
 backlogStoreContract("memory", open);
 secretStoreContract("memory", open);
 controlStoreContract("memory", async () => ({

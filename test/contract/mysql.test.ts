@@ -1,10 +1,12 @@
 /** The MySQL adapter, held to the same contracts as the memory adapter; sessions run in a zone that is not UTC. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { readInstant } from "#adapters/mysql/cells.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { instant, jobId, text, workerId } from "#adapters/mysql/literals.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
+import { deleteLimitedSql, lineUpSql } from "#adapters/mysql/statements/limited-lines.ts";
 import { jobIdFromBytes, partitionOfJob } from "#core/domain/ids.ts";
 import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Shards } from "#core/ports/shards.ts";
@@ -13,6 +15,7 @@ import { backlogStoreContract } from "./backlog-store.contract.ts";
 import type { ContractControl, ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
 import { jobStoreContract } from "./job-store.contract.ts";
+import { limitStoreContract } from "./limit-store.contract.ts";
 import { secretStoreContract } from "./secret-store.contract.ts";
 import { taskStoreContract } from "./task-store.contract.ts";
 import { workerStoreContract } from "./worker-store.contract.ts";
@@ -64,6 +67,8 @@ async function open(): Promise<ContractStore> {
         `DELETE FROM jobs WHERE part = ${partitionOfJob(job.id)} AND id = ${jobId(job.id)}`,
       );
       await databases.run(insertJobsSql([job]));
+      await databases.run(deleteLimitedSql([job.id]));
+      if (job.limitKey !== null) await databases.run(lineUpSql([job]));
       if (job.status !== "dead") return;
       const diedAt = instant(job.finishedAtMs ?? job.runAtMs);
       await databases.run(
@@ -80,6 +85,17 @@ async function open(): Promise<ContractStore> {
         `SELECT d.job_id FROM dead_letters AS d JOIN jobs AS j ON j.part = d.part AND j.id = d.job_id WHERE d.tenant_id = ${text(tenantId)} AND j.status = 'dead'`,
       );
       return rows.map((row) => jobIdFromBytes(row.job_id));
+    },
+    async listLimited() {
+      const rows = await databases.run(
+        "SELECT job_id, limit_key, queue, CAST(due_at AS CHAR) AS due_at FROM limited ORDER BY job_id",
+      );
+      return rows.map((row) => ({
+        id: jobIdFromBytes(row.job_id),
+        limitKey: row.limit_key,
+        queue: row.queue,
+        dueAtMs: readInstant(row.due_at),
+      }));
     },
     async close() {},
   };
@@ -102,6 +118,7 @@ test("sessions run in a zone that is not UTC, so that a zone mistake cannot hide
 taskStoreContract("mysql", open);
 jobStoreContract("mysql", open);
 workerStoreContract("mysql", open);
+limitStoreContract("mysql", open);
 backlogStoreContract("mysql", open);
 secretStoreContract("mysql", open);
 controlStoreContract("mysql", openControl);
