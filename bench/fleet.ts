@@ -1,6 +1,9 @@
 /** The processes of a load bench beside MySQL: target, executors, schedulers, and what they and MySQL use. */
-
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeCertificates } from "#test/egress/certificates.ts";
 import { type OwnProcess, startProcess, startWorker } from "#test/support/worker-process.ts";
 import { sum } from "./figures.ts";
 import { PAYLOAD } from "./insert-tasks.ts";
@@ -17,6 +20,10 @@ const LOOK_EVERY_MS = 10;
 
 export interface Target extends AsyncDisposable {
   readonly url: string;
+  /** What callers call: `url`, or as many origins over TLS as were asked for. */
+  readonly origins: readonly string[];
+  /** What callers need in their environment to trust its certificate. */
+  readonly callersEnv: Readonly<Record<string, string>>;
   readonly pid: number;
   /** Calls since the last reset, all or those of one group. */
   count(group?: number): Promise<number>;
@@ -26,21 +33,32 @@ export interface Target extends AsyncDisposable {
   reset(): Promise<void>;
 }
 
-export async function startTarget(): Promise<Target> {
-  const child = startProcess("bench/target.ts", {});
+/** Starts the target; `tlsOrigins` above 0: over TLS, on so many ports. */
+export async function startTarget(tlsOrigins: number = 0): Promise<Target> {
+  await using started = new AsyncDisposableStack();
+  const dir = mkdtempSync(join(tmpdir(), "target-"));
+  started.defer(() => rmSync(dir, { recursive: true, force: true }));
+  if (tlsOrigins > 0) makeCertificates(dir, ["DNS:localhost"]);
+  const child = started.use(startProcess("bench/target.ts", {}, [dir, String(tlsOrigins)]));
   const url = (await child.line("target on ", START_MS)).replace("target on ", "");
   const ask = async (what: string) => {
     const response = await fetch(`${url}/_target/${what}`, { signal: AbortSignal.timeout(ASK_MS) });
     return response.json();
   };
+  const origins = tlsOrigins > 0 ? ((await ask("origins")) as string[]) : [url];
+  const callersEnv: Record<string, string> =
+    tlsOrigins > 0 ? { NODE_EXTRA_CA_CERTS: join(dir, "ca.pem") } : {};
+  const parts = started.move();
   return {
     url,
+    origins,
+    callersEnv,
     pid: child.pid,
     count: async (group) => (await ask(group === undefined ? "count" : `count/${group}`)) as number,
     connections: async () => (await ask("connections")) as number,
     calls: async () => (await ask("calls")) as TargetCalls,
     reset: async () => void (await ask("reset")),
-    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }
 
@@ -48,6 +66,8 @@ export interface WorkersOptions {
   readonly schedulers: number;
   readonly executors: number;
   readonly slots?: number;
+  /** More of the executors' environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Where executors leave CPU profiles; none when absent. */
   readonly profileDir?: string | undefined;
 }
@@ -60,12 +80,12 @@ export interface Workers extends AsyncDisposable {
 /** Starts workers and waits until they run. On leaving they drain, and are killed when they do not. */
 export async function startWorkers(
   { mysqlUrl, databasePrefix }: BenchDatabases,
-  { schedulers, executors, slots = 64, profileDir }: WorkersOptions,
+  { schedulers, executors, slots = 64, env = {}, profileDir }: WorkersOptions,
 ): Promise<Workers> {
   const settings = (env: Record<string, string>) => ({ mysqlUrl, databasePrefix, env });
   const profiling: Record<string, string> =
     profileDir === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDir}` };
-  const executorEnv = { EXECUTOR_SLOTS: String(slots), ...profiling };
+  const executorEnv = { EXECUTOR_SLOTS: String(slots), ...env, ...profiling };
   const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
   const started = {
     schedulers: times(schedulers, () => startWorker("scheduler", settings({}))),
@@ -137,10 +157,10 @@ export async function waitUntil(
   return false;
 }
 
-/** One leg of raw undici against the target, in a process of its own. */
+/** One leg of raw undici against the target's origins in turn, in a process of its own. */
 export async function callRaw(target: Target, calls: number, connections = 64): Promise<RawResult> {
-  const args = [`${target.url}/ok/0/2/9`, String(calls), String(connections), PAYLOAD];
-  await using child = startProcess("bench/raw-client.ts", {}, args);
+  const args = [target.url, target.origins.length, calls, connections, PAYLOAD].map(String);
+  await using child = startProcess("bench/raw-client.ts", target.callersEnv, args);
   const line = await child.line("raw {", RAW_MS);
   return JSON.parse(line.slice("raw ".length)) as RawResult;
 }

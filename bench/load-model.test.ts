@@ -7,9 +7,9 @@ const FROM_MS = Date.parse("2026-03-02T08:59:00Z");
 const PEAK_MS = Date.parse("2026-03-02T09:00:00Z");
 
 function build(seed: number, scale = 1): LoadTask[] {
-  const targetUrl = "http://127.0.0.1:1";
+  const targets = ["http://127.0.0.1:1"];
   const at = { fromMs: FROM_MS, peakAtMs: PEAK_MS };
-  return buildLoadModel({ seed, targetUrl, ...at, scale, endpoints: "mixed" });
+  return buildLoadModel({ seed, targets, ...at, scale, endpoints: "mixed" });
 }
 
 test("the model has the tenants, tasks, rate, peak and priorities that it promises", () => {

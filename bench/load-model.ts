@@ -27,8 +27,8 @@ export interface LoadTask {
 
 export interface LoadModelOptions {
   readonly seed: number;
-  /** Where the target listens. */
-  readonly targetUrl: string;
+  /** Where the target listens: origins, of which each task calls one. */
+  readonly targets: readonly string[];
   /** The first runs of the steady tasks come from here on. */
   readonly fromMs: number;
   /** When the peak's tasks are due. */
@@ -130,8 +130,10 @@ function pickPriority(at: number): number {
 
 /** 80 % answer within 20 ms, 12 % take 50 to 500 ms, 5 % fail three times of ten, 3 % are down. */
 function pickEndpoint(unit: () => number, options: LoadModelOptions, tail: string): string {
-  const { targetUrl, endpoints } = options;
+  const { targets, endpoints } = options;
   const [kind, amount] = [unit(), unit()];
+  const targetUrl =
+    targets.length === 1 ? targets[0] : targets[Math.floor(unit() * targets.length)];
   if (endpoints === "instant") return `${targetUrl}/ok/0/${tail}`;
   if (kind < 0.8) return `${targetUrl}/delay/${Math.floor(amount * 21)}/${tail}`;
   if (kind < 0.92) return `${targetUrl}/delay/${50 + Math.floor(amount * 451)}/${tail}`;

@@ -35,7 +35,7 @@ async function runP1(context: ScenarioContext): Promise<ScenarioOutcome> {
   const nowMs = Date.now();
   const tasks = buildLoadModel({
     seed,
-    targetUrl: target.url,
+    targets: target.origins,
     fromMs: nowMs,
     peakAtMs: nowMs + DAY_MS / 2,
     scale: quick ? QUICK_SCALE : 1,

@@ -49,18 +49,16 @@ interface Measured {
 async function runP2(context: ScenarioContext): Promise<ScenarioOutcome> {
   const { say, options } = context;
   await using databases = await openBenchDatabases("p2", context);
-  await using target = await startTarget();
-  const tasksCount = options.quick ? 100 : TASKS;
-  const perTask = options.quick ? 5 : JOBS_PER_TASK;
+  await using target = await startTarget(options.tls);
+  const tasksCount = Math.max(options.quick ? 100 : TASKS, options.tls);
+  const perTask = options.quick ? 5 : Math.ceil((TASKS * JOBS_PER_TASK) / tasksCount);
   const jobs = tasksCount * perTask;
   const rounds = options.rounds ?? (options.quick ? 1 : ROUNDS);
   const counts = options.executors === null ? EXECUTORS : [options.executors];
   const measured: Measured = { raw: [], drains: new Map(counts.map((count) => [count, []])) };
-  const tasks = buildTasks(
-    tasksCount,
-    options.seed,
-    (_, priority) => `${target.url}/ok/0/${priority}/0`,
-  );
+  const tasks = buildTasks(tasksCount, options.seed, (i, priority) => {
+    return `${target.origins[i % target.origins.length]}/ok/0/${priority}/0`;
+  });
   for (let round = 1; round <= rounds; round++) {
     const targetMs = cpuMsOf(target.pid);
     const first = await callRaw(target, jobs);
@@ -124,7 +122,12 @@ export async function drain(
   { signal, options }: ScenarioContext,
 ): Promise<Leg> {
   const profileDir = options.profileDir ?? undefined;
-  await using workers = await startWorkers(databases, { schedulers: 0, executors, profileDir });
+  await using workers = await startWorkers(databases, {
+    schedulers: 0,
+    executors,
+    env: target.callersEnv,
+    profileDir,
+  });
   const { run } = databases;
   const pending = { run, status: "pending", stepMs: 1, dueInMs: 0, where } as const;
   const fromMs = Date.now() - 60_000;

@@ -32,13 +32,13 @@ async function runP3(context: ScenarioContext): Promise<ScenarioOutcome> {
   const { say, signal, options } = context;
   const { quick, seed } = options;
   await using databases = await openBenchDatabases("p3", context);
-  await using target = await startTarget();
+  await using target = await startTarget(options.tls);
   await emptyTables(databases);
   const nowMs = Date.now();
   const laterMs = nowMs + DAY_MS;
   const tasks = buildLoadModel({
     seed,
-    targetUrl: target.url,
+    targets: target.origins,
     fromMs: nowMs,
     peakAtMs: laterMs,
     scale: quick ? QUICK_SCALE : 1,
@@ -54,7 +54,12 @@ async function runP3(context: ScenarioContext): Promise<ScenarioOutcome> {
   await setPeak(databases, laterMs, peakAtMs);
   const executors = options.executors ?? 1;
   const profileDir = options.profileDir ?? undefined;
-  await using workers = await startWorkers(databases, { schedulers: 1, executors, profileDir });
+  await using workers = await startWorkers(databases, {
+    schedulers: 1,
+    executors,
+    env: target.callersEnv,
+    profileDir,
+  });
   await target.reset();
   await sleepUntil(peakAtMs - 500, signal);
   const [made] = await databases.run(
@@ -68,6 +73,7 @@ async function runP3(context: ScenarioContext): Promise<ScenarioOutcome> {
   const recorded = async () => (await databases.run(left)).length === 0;
   assert(await waitUntil(recorded, DRAIN_MS, signal), "every result is written");
   const drainMs = Date.now() - peakAtMs;
+  const connections = await target.connections();
   const after = await readUsage(databases, workers, target);
   const window = { group: PEAK_GROUP, fromMs: peakAtMs, untilMs: peakAtMs + 1 };
   const lags = lagsByPriority(await target.calls(), window);
@@ -86,6 +92,8 @@ async function runP3(context: ScenarioContext): Promise<ScenarioOutcome> {
       mysqlCpuUs: each(after.mysqlCpuMs - before.mysqlCpuMs),
       statementsPerJob: rounded((after.statements - before.statements) / jobs, 4),
       executorsMib: rounded(after.executorsMib, 0),
+      origins: target.origins.length,
+      callsPerConnection: rounded(jobs / connections, 1),
     },
   });
 }

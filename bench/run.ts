@@ -3,7 +3,7 @@
  * with the figures, the machine and `"pass": true|false`. Progress goes to stderr. Exit code 0 only when it passes.
  *
  * `--save` keeps the figures, and the chart where there is one, in bench/results/. The load benches take `--quick`, `--seed N`,
- * `--seconds N`, `--executors N`, `--rounds N` and `--profile DIR` (CPU profiles of the executors).
+ * `--seconds N`, `--executors N`, `--rounds N`, `--tls N` (p2, p3: N origins over TLS) and `--profile DIR` (CPU profiles of the executors).
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -57,6 +57,7 @@ function readArguments(args: readonly string[]): Arguments {
         seconds: { type: "string" },
         executors: { type: "string" },
         rounds: { type: "string" },
+        tls: { type: "string" },
         profile: { type: "string" },
       },
       allowPositionals: true,
@@ -68,7 +69,8 @@ function readArguments(args: readonly string[]): Arguments {
           ? `name a scenario: ${known}`
           : `no such scenario: ${positionals.join(" ")}; there are ${known}`,
       );
-    const saved = (kind: string) => (values.save ? [join(RESULTS, `${name}.${kind}`)] : []);
+    const kept = values.tls === undefined ? name : `${name}-tls-${values.tls}`;
+    const saved = (kind: string) => (values.save ? [join(RESULTS, `${kept}.${kind}`)] : []);
     return {
       name,
       jsonFiles: [...(values.json === undefined ? [] : [values.json]), ...saved("json")],
@@ -79,12 +81,13 @@ function readArguments(args: readonly string[]): Arguments {
         seconds: readNumber("seconds", values.seconds),
         executors: readNumber("executors", values.executors),
         rounds: readNumber("rounds", values.rounds),
+        tls: readNumber("tls", values.tls) ?? 0,
         profileDir: values.profile === undefined ? null : resolve(values.profile),
       },
     };
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const usage = `usage: npm run bench -- <scenario> [--json FILE] [--save] [--quick] [--seed N] [--seconds N] [--executors N] [--rounds N] [--profile DIR]; scenarios: ${known}`;
+    const usage = `usage: npm run bench -- <scenario> [--json FILE] [--save] [--quick] [--seed N] [--seconds N] [--executors N] [--rounds N] [--tls ORIGINS] [--profile DIR]; scenarios: ${known}`;
     throw new UsageError(usage, { cause: error });
   }
 }

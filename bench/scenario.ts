@@ -20,6 +20,8 @@ export interface BenchOptions {
   readonly executors: number | null;
   /** Repetitions of what is compared. */
   readonly rounds: number | null;
+  /** How many origins over TLS are called; 0: one without TLS. */
+  readonly tls: number;
   /** Where executors leave their CPU profiles. */
   readonly profileDir: string | null;
 }

@@ -4,10 +4,14 @@
  *
  * A path is /<kind>/<value>/<priority>/<group>: /ok/0 · /delay/20 (ms) · /status/503 · /flaky/30 (of a hundred calls so many are
  * answered 500, told by the job's id and the attempt, so that a run can be repeated) · /hang/0.
+ *
+ * `node bench/target.ts DIR N` listens over TLS too, with the certificate in DIR for `localhost`, on N ports: an origin each.
  */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { readCertificate } from "#test/egress/certificates.ts";
 import { shareOf } from "#test/support/sink.ts";
 
 /** One entry a call in each, oldest first. */
@@ -46,27 +50,34 @@ class Calls implements TargetCalls {
   }
 }
 
-/** Listens on a free port of 127.0.0.1; answers until the process ends. */
-async function serve(): Promise<number> {
+/** Listens on a free port of 127.0.0.1, and over TLS on as many as are asked for; answers until the process ends. */
+async function serve(certificates: string, tlsPorts: number): Promise<number> {
   let calls = new Calls();
   let connections = 0;
-  const server = createServer((request, response) => {
+  const origins: string[] = [];
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
     const [, kind = "", value = "", priority, group] = (request.url ?? "").split("/");
     if (kind === "_target") {
       if (value === "reset") [calls, connections] = [new Calls(), 0];
-      const counted = value === "connections" ? connections : calls.count(priority);
-      const answer = value === "calls" ? calls : counted;
-      response.end(JSON.stringify(answer));
+      const answers: Record<string, unknown> = { calls, connections, origins };
+      response.end(JSON.stringify(answers[value] ?? calls.count(priority)));
       return;
     }
     calls.add(request.headers, Number(priority), Number(group));
     request.once("end", () => answer(kind, Number(value), request, response)).resume();
-  });
-  server.on("connection", () => connections++);
-  server.keepAliveTimeout = 120_000;
-  server.listen(0, "127.0.0.1", 4_096);
-  await once(server, "listening");
-  return (server.address() as AddressInfo).port;
+  };
+  const listen = async (server: Server) => {
+    server.on("connection", () => connections++);
+    server.keepAliveTimeout = 120_000;
+    server.listen(0, "127.0.0.1", 4_096);
+    await once(server, "listening");
+    return (server.address() as AddressInfo).port;
+  };
+  for (let i = 0; i < tlsPorts; i++) {
+    const server = createTlsServer(readCertificate(certificates), listener);
+    origins.push(`https://localhost:${await listen(server)}`);
+  }
+  return listen(createServer(listener));
 }
 
 /** Answers as the path says; a call that hangs is never answered. */
@@ -85,7 +96,8 @@ function answer(
 }
 
 if (import.meta.main) {
-  console.log(`target on http://127.0.0.1:${await serve()}`);
+  const [certificates = "", tlsPorts = "0"] = process.argv.slice(2);
+  console.log(`target on http://127.0.0.1:${await serve(certificates, Number(tlsPorts))}`);
   // Whoever started it is gone when its standard input ends.
   process.stdin.once("end", () => process.exit(0)).resume();
 }

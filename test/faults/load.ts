@@ -49,7 +49,7 @@ export class Load {
     const nowMs = Date.now();
     const tasks = buildLoadModel({
       seed,
-      targetUrl: sinkUrl,
+      targets: [sinkUrl],
       fromMs: nowMs + 2_000,
       peakAtMs: peak?.atMs ?? nowMs + FAR_MS,
       scale: SCALE,
