@@ -24,7 +24,7 @@ export interface LogFields {
   readonly error?: string;
   /** Place in our code. */
   readonly at?: string;
-  /** Sums since the last summary. */
+  /** Sums of a run. */
   readonly counters?: Readonly<Record<string, number>>;
 }
 
