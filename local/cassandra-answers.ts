@@ -33,7 +33,7 @@ export async function waitUntilCassandraAnswers(
 }
 
 /** Whether `host:port` speaks CQL. */
-function cassandraAnswers(point: string): Promise<boolean> {
+export function cassandraAnswers(point: string): Promise<boolean> {
   const url = new URL(`cql://${point}`);
   const host = url.hostname.replace(/^\[|\]$/g, "");
   return new Promise((resolve) => {

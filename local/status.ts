@@ -1,3 +1,4 @@
+import { cassandraAnswers } from "./cassandra-answers.ts";
 import { isAlive } from "./process-identity.ts";
 import { type Run, readRun } from "./run-file.ts";
 import { readFlags, readSettings } from "./settings.ts";
@@ -23,6 +24,7 @@ async function main(): Promise<void> {
         mysql,
         cassandra: up?.cassandra?.contactPoints ?? null,
         health: up && (await askHealth(up.api)),
+        history: up && (await askHistory(up)),
         processes: await Promise.all(processes.map(withHealth)),
         missing: up ? listMissing(up) : [],
       }),
@@ -33,6 +35,7 @@ async function main(): Promise<void> {
   const supervised = isAlive(run.supervisor);
   say(supervised ? run.state : "the supervisor was killed: 'npm stop' stops what it has left");
   say(`API      ${run.api}/v1   x-api-key: ${run.key}   ${await askHealth(run.api)}`);
+  if (run.cassandra) say(`history  ${run.cassandra.contactPoints}   ${await askHistory(run)}`);
   for (const { name, pid, health, metrics } of await Promise.all(processes.map(withHealth)))
     say(`${name.padEnd(12)} ${pid}${metrics === null ? "" : `   ${metrics}   ${health}`}`);
   for (const name of listMissing(run)) say(`${name.padEnd(12)} not running`);
@@ -48,6 +51,16 @@ async function askHealth(api: string): Promise<string> {
   } catch {
     return "does not answer";
   }
+}
+
+/** The API does not ask Cassandra how it is: without it it serves all but history. */
+async function askHistory({ cassandra }: Run): Promise<string | null> {
+  if (cassandra === null) return null;
+  const points = cassandra.contactPoints.split(",").map((point) => point.trim());
+  const answers = await Promise.all(points.map(cassandraAnswers));
+  return answers.includes(true)
+    ? "ok"
+    : "does not answer: jobs are called all the same, finished ones stay in MySQL, and what is in history cannot be read";
 }
 
 type Listed = { name: string; pid: number; metricsPort: number | null };

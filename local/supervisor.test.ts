@@ -178,6 +178,13 @@ describe("the supervisor", () => {
       ["local-dev-key", mysql.url, contactPoints],
     );
     assert.equal(status.processes.length, 8);
+    assert.equal(status.history, "ok");
+    const ports = run.processes.flatMap(({ metricsPort }) => metricsPort ?? []);
+    assert.equal(new Set(ports).size, 5, "each worker has a port of its own for its metrics");
+    const executor = status.processes.find(({ name }: { name: string }) => name === "executor-2");
+    // The stand-ins serve nothing.
+    assert.partialDeepStrictEqual(executor, { health: "does not answer" });
+    assert.match(executor.metrics, /^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
 
     const second = launch(dir, env, {});
     assert.equal(await second.exit, 1);
