@@ -10,9 +10,9 @@ import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import { CallEnding, Interrupts } from "./call-ending.ts";
 import { Connection } from "./connection.ts";
+import { Connections } from "./connections.ts";
 import type { EgressPolicy } from "./egress-policy.ts";
 import { callErrorCode, EgressRefused } from "./errors.ts";
-import { IdleConnections } from "./idle-connections.ts";
 import {
   type Checks,
   type ConnectorDeps,
@@ -45,7 +45,7 @@ export interface CallerOptions {
 interface Deps {
   readonly clock: Clock;
   readonly connector: ConnectorDeps;
-  readonly idle: IdleConnections;
+  readonly connections: Connections;
   readonly interrupts: Interrupts;
   readonly targets: Targets;
   readonly logRefusal: (refusal: Refusal) => void;
@@ -72,7 +72,7 @@ export function openCaller(options: CallerOptions): Caller {
       dial: options.dial ?? dialAddress,
       secureContext: createSecureContext(),
     },
-    idle: new IdleConnections(IDLE_CONNECTIONS_MAX, clock),
+    connections: new Connections(IDLE_CONNECTIONS_MAX, clock),
     interrupts: new Interrupts(),
     targets: new Targets(),
     logRefusal: openRefusalLog(clock, options.logger),
@@ -80,7 +80,7 @@ export function openCaller(options: CallerOptions): Caller {
   return {
     call: (call, signal) => callOnce(deps, call, signal),
     async close() {
-      deps.idle.close();
+      deps.connections.close();
       resolver.close();
     },
   };
@@ -118,22 +118,47 @@ type Phases = ConnectTimings & { firstByteMs: CallTimings["firstByteMs"] };
 
 /** Request and answer on a warm connection or a new one, which is warm after it or gone. */
 async function exchange(deps: Deps, call: Call, ending: CallEnding, phases: Phases) {
-  const { clock, idle, targets } = deps;
+  const { clock, connections, targets } = deps;
   const { target, origin, host, path } = targets.read(call.url);
   const request = requestText(call, host, path);
   ending.throwIfEnded();
   const key = `${call.tenantId} ${origin}`;
-  const connection = idle.take(key) ?? (await connect(deps, key, target, ending, phases));
+  const taken = connections.take(key);
+  let connection = taken instanceof Promise ? await taken : taken;
+  try {
+    connection ??= await connect(deps, key, target, ending, phases);
+    const answer = await sendOn(connection, deps, call, ending, request);
+    phases.firstByteMs = answer.firstByteMs;
+    connections.put(connection, answer.tookMs);
+    return readAnswer(answer.parser, clock);
+  } catch (error) {
+    connection?.destroy();
+    connections.drop(key);
+    throw error;
+  }
+}
+
+async function sendOn(
+  connection: Connection,
+  { clock }: Deps,
+  { method, responseBytesMax }: Call,
+  ending: CallEnding,
+  request: string | Buffer,
+) {
+  ending.throwIfEnded();
   ending.onEnd = () => connection.destroy();
-  const parser = new ResponseParser(call.method, call.responseBytesMax);
-  phases.firstByteMs = await connection.exchange(request, parser);
-  idle.put(connection);
-  const { statusCode, retryAfter, stop } = parser;
+  const startMs = clock.monotonicMs();
+  const parser = new ResponseParser(method, responseBytesMax);
+  const firstByteMs = await connection.exchange(request, parser);
+  return { parser, firstByteMs, tookMs: clock.monotonicMs() - startMs };
+}
+
+function readAnswer({ statusCode, retryAfter, stop, body }: ResponseParser, clock: Clock) {
   return {
     statusCode,
     retryAfterMs: retryAfter === null ? null : parseRetryAfter(retryAfter, clock.nowMs()),
     stop: stop.length > 0 && asksToStop(stop),
-    responseBody: parser.body,
+    responseBody: body,
   };
 }
 
@@ -144,13 +169,9 @@ async function connect(
   ending: CallEnding,
   phases: Phases,
 ): Promise<Connection> {
+  ending.throwIfEnded();
   const abort = new AbortController();
   ending.onEnd = () => abort.abort();
-  const connection = new Connection(
-    key,
-    await openSocket(connector, target, abort.signal, phases),
-    clock,
-  );
-  if (ending.why !== null) connection.destroy();
-  return connection;
+  const socket = await openSocket(connector, target, abort.signal, phases);
+  return new Connection(key, socket, clock);
 }
