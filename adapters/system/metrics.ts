@@ -6,8 +6,6 @@ import { PRIORITIES, type Priority } from "#core/domain/queue.ts";
 import {
   COUNTERS,
   type CounterName,
-  GAUGES,
-  type GaugeName,
   type Gauges,
   LAG_BOUNDS_MS,
   LAG_METRICS,
@@ -128,11 +126,6 @@ class OwnMetrics implements MetricsInMemory {
 export function countersOf(service: MetricService): CounterName[] {
   const names = Object.keys(COUNTERS) as CounterName[];
   return names.filter((name) => has(COUNTERS[name].services, service));
-}
-
-export function gaugesOf(service: MetricService): GaugeName[] {
-  const names = Object.keys(GAUGES) as GaugeName[];
-  return names.filter((name) => has(GAUGES[name].services, service));
 }
 
 function has(services: readonly MetricService[], service: MetricService): boolean {

@@ -20,7 +20,8 @@ type Status = {
   key: string;
   mysql: string;
   cassandra: string;
-  processes: { name: string; pid: number }[];
+  history: string;
+  processes: { name: string; pid: number; health: string | null; metrics: string | null }[];
 };
 type Ended = { code: number; stdout: string; stderr: string };
 
@@ -131,6 +132,7 @@ describe("the stack on one machine", () => {
     assert.match(again.stderr, /^already running in .*\n$/);
 
     await assertCallArrives();
+    assertWell(await readStatus());
     await assertMysqlComesBack(status);
     await assertCallArrives();
 
@@ -139,6 +141,15 @@ describe("the stack on one machine", () => {
     assert.deepEqual([stopped.code, stopped.stderr], [0, ""]);
     await assertNothingLeft(processes);
   });
+
+  function assertWell({ history, processes }: Status): void {
+    assert.equal(history, "ok");
+    const told = processes.filter(({ metrics }) => metrics !== null);
+    assert.deepEqual(
+      told.map(({ name, health }) => [name, health]),
+      ["scheduler", "executor", "reconciler", "archiver"].map((name) => [name, "ok"]),
+    );
+  }
 
   /** Makes a task that is due now and waits for its call. */
   async function assertCallArrives(): Promise<void> {
