@@ -7,7 +7,10 @@ import { after, before, test } from "node:test";
 import { systemClock } from "#adapters/system/clock.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { CallOutcome } from "#core/ports/caller.ts";
+import { ManualClock, settle } from "#test/support/manual-clock.ts";
 import { openCaller } from "./caller.ts";
+import type { Connection } from "./connection.ts";
+import { Connections } from "./connections.ts";
 import { createEgressPolicy } from "./egress-policy.ts";
 
 const logger = { info() {}, warn() {}, error() {} };
@@ -58,10 +61,63 @@ async function opened(calls: () => Promise<unknown>): Promise<number> {
 const atOnce = (count: number, path: string, tenant: (i: number) => string) =>
   Promise.all(Array.from({ length: count }, (_, i) => call(path, tenant(i))));
 
-test("a burst of one tenant shares a few connections, as more calls do after it; each tenant has its own", async () => {
-  assert.ok((await opened(() => atOnce(60, "/", () => "one"))) < 40);
-  assert.equal(await opened(() => atOnce(5, "/", () => "one")), 0);
-  assert.equal(await opened(() => atOnce(20, "/", (i) => `tenant-${i}`)), 20);
+/** Connections as the calls of one key see them, with time moved by hand. */
+function openConnections() {
+  const clock = new ManualClock();
+  const all = new Connections(2, clock);
+  const open = (isReady = true): Connection => {
+    const connection = { key: "a x", isReady: () => isReady, destroy() {}, onGone() {} };
+    return connection as unknown as Connection;
+  };
+  const ask = (): { got: Connection | null | "waits" } => {
+    const answer: { got: Connection | null | "waits" } = { got: "waits" };
+    const taken = all.take("a x");
+    if (taken instanceof Promise) void taken.then((got) => (answer.got = got));
+    else answer.got = taken;
+    return answer;
+  };
+  return { clock, all, open, ask };
+}
+
+const are = (asked: readonly { got: unknown }[], what: unknown) =>
+  asked.filter(({ got }) => got === what).length;
+
+test("a burst of one tenant waits for the connections in use, four calls for each, and gets them in turn", async () => {
+  const { all, open, ask } = openConnections();
+  const asked = Array.from({ length: 15 }, ask);
+  assert.deepEqual([are(asked, null), are(asked, "waits")], [3, 12]);
+  for (let i = 0; i < 12; i++) all.put(open(), 1);
+  await settle();
+  assert.equal(are(asked, "waits"), 0);
+  assert.equal(are(asked, null), 3);
+  for (let i = 0; i < 3; i++) all.put(open(), 1);
+  assert.equal(all.size, 2, "so many are kept");
+});
+
+test("a call that has waited 20 ms opens a connection, as does one in whose place another has gone", async () => {
+  const { clock, all, ask } = openConnections();
+  const [first, second, third] = [ask(), ask(), ask()];
+  assert.deepEqual([first.got, second.got, third.got], [null, "waits", "waits"]);
+  all.drop("a x");
+  await settle();
+  assert.deepEqual([second.got, third.got], [null, "waits"]);
+  await clock.advance(19);
+  assert.equal(third.got, "waits");
+  await clock.advance(1);
+  assert.equal(third.got, null);
+});
+
+test("nobody waits where calls take longer, or take their connection with them", () => {
+  for (const [isReady, tookMs] of [
+    [true, 21],
+    [false, 1],
+  ] as const) {
+    const { all, open, ask } = openConnections();
+    const first = Array.from({ length: 5 }, ask);
+    assert.equal(are(first, "waits"), 4);
+    all.put(open(isReady), tookMs);
+    assert.equal(ask().got, null);
+  }
 });
 
 test("where connections do not stay, every call has its own and none is lost", async () => {

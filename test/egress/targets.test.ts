@@ -315,7 +315,7 @@ function cases(): void {
 
     test("public first, then 127.0.0.1: the next connection is refused", async () => {
       const own = open();
-      assert.deepEqual(await many(own, "http://rebinds.test/close", 20), Array(20).fill(200));
+      assert.deepEqual(await many(own, "http://rebinds.test/close", 1), [200]);
       assert.deepEqual(
         await many(own, "http://rebinds.test/close", 20),
         Array(20).fill("destination-not-allowed"),
