@@ -1,0 +1,35 @@
+/** One run of the simulation. */
+import type { Violation } from "./ledger.ts";
+import type { Plant } from "./plants.ts";
+import { World } from "./world.ts";
+
+export interface SeedRun {
+  readonly seed: number;
+  readonly violations: readonly Violation[];
+  readonly events: number;
+  readonly calls: number;
+  readonly jobs: number;
+  /** Virtual. */
+  readonly lastedMs: number;
+  readonly world: World;
+}
+
+export async function runSeed(
+  seed: number,
+  { plant = null, traced = false }: { plant?: Plant | null; traced?: boolean } = {},
+): Promise<SeedRun> {
+  const world = new World(seed, plant, traced);
+  await world.run();
+  const { ledger, queue } = world;
+  let calls = 0;
+  for (const each of ledger.calls.values()) calls += each.length;
+  return {
+    seed,
+    violations: ledger.violations,
+    events: queue.fired,
+    calls,
+    jobs: world.jobs,
+    lastedMs: queue.nowMs,
+    world,
+  };
+}

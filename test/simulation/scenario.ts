@@ -1,0 +1,112 @@
+/** What a seed stands for: how many of each process, which clocks, which faults, what the users ask for. */
+import type { CatchUp } from "#core/domain/task.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+import type { NetworkFaults } from "./sim-network.ts";
+import { NO_FAULTS } from "./sim-network.ts";
+import type { ClockFaults } from "./sim-process.ts";
+
+export const DISASTERS = [
+  "kill",
+  "kill-all-executors",
+  "terminate",
+  "freeze",
+  "cut-requests",
+  "cut-answers",
+  "database-away",
+  "history-away",
+  "step-clock",
+  "step-database",
+] as const;
+
+export interface Disaster {
+  readonly kind: (typeof DISASTERS)[number];
+  readonly atMs: number;
+  readonly lastsMs: number;
+}
+
+export interface Scenario {
+  readonly executors: number;
+  readonly schedulers: number;
+  readonly reconcilers: number;
+  readonly archivers: number;
+  readonly users: number;
+  readonly slots: number;
+  readonly tasks: number;
+  readonly catchUps: readonly CatchUp[];
+  readonly retention: { readonly succeededMs: number; readonly endedMs: number };
+  readonly faults: NetworkFaults;
+  /** What history takes for an answer, at most: long enough for somebody to come in between. */
+  readonly historyMs: number;
+  /** What most users ask for. */
+  readonly wishes: "any" | "retries" | "pauses";
+  readonly disasters: readonly Disaster[];
+  /** Faults stop then. */
+  readonly healMs: number;
+  /** Schedules end then. */
+  readonly endMs: number;
+  /** By how much the database's clock may have been off altogether. */
+  readonly databaseStepsMs: number;
+  readonly wrongClocks: boolean;
+}
+
+/** Longest stay of a dead executor's job, and the time that a backlog takes. */
+const RECOVERED_WITHIN_MS = 20_000;
+
+export function drawScenario(random: SeededRandom): Scenario {
+  const healMs = random.between(8_000, 34_000);
+  const calm = random.chance(0.05);
+  const disasters = calm ? [] : drawDisasters(random, healMs);
+  return {
+    executors: random.pick([1, 2, 2, 3, 4]),
+    schedulers: random.pick([1, 2, 2]),
+    reconcilers: random.pick([1, 1, 2]),
+    archivers: random.pick([1, 1, 2]),
+    users: random.pick([1, 2]),
+    slots: random.pick([2, 4, 16]),
+    tasks: random.between(2, 5),
+    catchUps: random.pick([["all"], ["all", "latest", "none"]]),
+    retention: {
+      succeededMs: random.pick([2_000, 10_000, 60_000]),
+      endedMs: random.pick([500, 5_000, 60_000]),
+    },
+    faults: calm ? NO_FAULTS : drawFaults(random),
+    historyMs: random.pick([2, 2, 4_000]),
+    wishes: random.pick(["any", "any", "retries", "pauses"]),
+    disasters,
+    healMs,
+    endMs: healMs + RECOVERED_WITHIN_MS + random.between(2_000, 8_000),
+    databaseStepsMs: disasters.filter(({ kind }) => kind === "step-database").length * 1_500,
+    wrongClocks: random.chance(0.7),
+  };
+}
+
+function drawFaults(random: SeededRandom): NetworkFaults {
+  const rate = () => (random.chance(0.5) ? 0 : random.pick([0.005, 0.02, 0.06]));
+  return {
+    failBefore: rate(),
+    failAfter: rate(),
+    slow: rate(),
+    lose: rate(),
+    twice: rate(),
+    kill: random.chance(0.4) ? random.pick([0.001, 0.004, 0.01]) : 0,
+  };
+}
+
+function drawDisasters(random: SeededRandom, healMs: number): Disaster[] {
+  const count = random.pick([0, 1, 2, 3, 5]);
+  return Array.from({ length: count }, () => ({
+    kind: random.pick(DISASTERS),
+    atMs: random.between(500, healMs),
+    lastsMs: random.pick([300, 2_000, 5_500, 8_000, 15_000, 40_000]) * (0.5 + random.unit()),
+  }));
+}
+
+/** A clock of a machine: seconds off, and a thousandth fast or slow, which is ten times what machines are. */
+export function drawClock({ wrongClocks }: Scenario, random: SeededRandom): ClockFaults {
+  if (!wrongClocks) return { skewMs: 0, rate: 1, earlyMs: 0 };
+  return {
+    skewMs: random.between(-5_000, 5_000),
+    rate: 1 + (random.unit() - 0.5) / 500,
+    earlyMs: random.pick([0, 0, 2]),
+  };
+}
