@@ -1,51 +1,169 @@
-/** The stages that can be deployed, and the reading of `-c stage=`. Sizes are constants: a change of one is a commit. */
+/**
+ * The stages that can be deployed, their cells, and the reading of `-c stage=`. Sizes are constants: a change of one is a commit.
+ *
+ * A cell is everything that a group of tenants needs, in one region. One more cell, or region, is one more line in `stages`.
+ */
 import type { Node } from "constructs";
 
-export type StageName = "dev" | "prod";
+/** `localstack`: what an emulator runs of a cell (emulated-cell.ts). */
+export type StageName = "dev" | "prod" | "localstack";
 
-export type NetworkConfig = {
+export interface NetworkConfig {
   /** Of the whole VPC, a /16: no two cells that may be peered share one. */
   readonly cidr: string;
   readonly zones: 2 | 3;
   /** One for each zone, or one that all share: cheaper, and gone with its zone. */
   readonly natGateways: number;
+  /**
+   * How executors reach the internet. `nat`: from the fixed addresses that the stack tells. `own-addresses`: each task has a public
+   * address while it lives, nothing is paid per GB, and tenants cannot let us through by address.
+   */
+  readonly executorEgress: "nat" | "own-addresses";
   readonly flowLogs: "all" | "rejected";
   readonly flowLogRetentionDays: 7 | 30;
   /** Keeps the addresses that tenants let through their firewalls when the stack is deleted. */
   readonly retainAddresses: boolean;
-};
+}
 
-export type StageConfig = {
-  readonly name: StageName;
+export interface DataConfig {
+  /** Aurora capacity units at least; 0 would let it pause, and the first call after that be late. */
+  readonly acuMin: number;
+  readonly acuMax: number;
+  /** Pays for storage instead of I/O: cheaper from where I/O is a quarter of the bill. */
+  readonly ioOptimized: boolean;
+  readonly backupDays: number;
+  /** RDS Proxy in front of MySQL for the functions; workers always connect directly. */
+  readonly proxy: boolean;
+}
+
+export interface ApiConfig {
+  /** Of all callers together, at each of the two ways in. */
+  readonly ratePerSecond: number;
+  readonly burst: number;
+  /** A web ACL that limits each key (or address, without one) to so many requests in five minutes; null: none. */
+  readonly firewallRequestsPerKey: number | null;
+  /** `iamName` is where signed requests go. The certificate covers both names; the zone's records are yours to make. */
+  readonly domain: {
+    readonly name: string;
+    readonly iamName: string;
+    readonly certificateArn: string;
+  } | null;
+  /** AWS accounts, besides our own, whose principals may sign requests. */
+  readonly callerAccounts: readonly string[];
+}
+
+export interface WorkersConfig {
+  readonly schedulers: number;
+  readonly executorsMin: number;
+  readonly executorsMax: number;
+  /** Calls of one executor under way at once. */
+  readonly executorSlots: number;
+  /** Out of a hundred executors beyond `executorsMin`, so many on Spot capacity, which AWS may take back with two minutes' notice. */
+  readonly executorSpotPercent: number;
+  /** Jobs due within a minute for each executor that scaling aims at. */
+  readonly dueSoonPerExecutor: number;
+}
+
+export interface CellConfig {
+  /** Part of every stack's name: short, never changed. */
+  readonly name: string;
   readonly region: string;
   readonly network: NetworkConfig;
-};
+  readonly data: DataConfig;
+  readonly api: ApiConfig;
+  readonly workers: WorkersConfig;
+  /** How long a finished job stays in MySQL. */
+  readonly archiveSucceededAfterSeconds: number;
+  readonly archiveEndedAfterSeconds: number;
+  readonly logRetentionDays: 7 | 30 | 90;
+  /** Where alarms are sent; null: the topic has no subscriber of ours. */
+  readonly alarmEmail: string | null;
+  /** Minutes without a new job after which somebody is called: longer than the usual gap between two jobs. */
+  readonly nothingMadeMinutes: number;
+  /** X-Ray for the functions and the API. */
+  readonly tracing: boolean;
+}
+
+export interface StageConfig {
+  readonly name: StageName;
+  readonly cells: readonly CellConfig[];
+}
+
+const devCell = {
+  network: {
+    cidr: "10.20.0.0/16",
+    zones: 2,
+    natGateways: 1,
+    executorEgress: "nat",
+    flowLogs: "all",
+    flowLogRetentionDays: 7,
+    retainAddresses: false,
+  },
+  data: { acuMin: 0.5, acuMax: 8, ioOptimized: false, backupDays: 7, proxy: false },
+  api: {
+    ratePerSecond: 200,
+    burst: 400,
+    firewallRequestsPerKey: null,
+    domain: null,
+    callerAccounts: [],
+  },
+  workers: {
+    schedulers: 2,
+    executorsMin: 2,
+    executorsMax: 4,
+    executorSlots: 64,
+    executorSpotPercent: 100,
+    dueSoonPerExecutor: 2_000,
+  },
+  archiveSucceededAfterSeconds: 3_600,
+  archiveEndedAfterSeconds: 1_209_600,
+  logRetentionDays: 7,
+  alarmEmail: null,
+  nothingMadeMinutes: 60,
+  tracing: true,
+} as const satisfies Omit<CellConfig, "name" | "region">;
+
+const prodCell = {
+  network: {
+    cidr: "10.10.0.0/16",
+    zones: 3,
+    natGateways: 3,
+    executorEgress: "nat",
+    // A flow is at least a log line for each connection; what was refused is what a reader looks for.
+    flowLogs: "rejected",
+    flowLogRetentionDays: 30,
+    retainAddresses: true,
+  },
+  data: { acuMin: 2, acuMax: 64, ioOptimized: true, backupDays: 30, proxy: false },
+  api: {
+    ratePerSecond: 2_000,
+    burst: 4_000,
+    firewallRequestsPerKey: 60_000,
+    domain: null,
+    callerAccounts: [],
+  },
+  workers: {
+    schedulers: 2,
+    executorsMin: 2,
+    executorsMax: 40,
+    executorSlots: 64,
+    executorSpotPercent: 0,
+    dueSoonPerExecutor: 2_000,
+  },
+  archiveSucceededAfterSeconds: 3_600,
+  archiveEndedAfterSeconds: 1_209_600,
+  logRetentionDays: 30,
+  alarmEmail: null,
+  nothingMadeMinutes: 15,
+  tracing: false,
+} as const satisfies Omit<CellConfig, "name" | "region">;
 
 const stages: Readonly<Record<StageName, StageConfig>> = {
-  dev: {
-    name: "dev",
-    region: "eu-west-1",
-    network: {
-      cidr: "10.20.0.0/16",
-      zones: 2,
-      natGateways: 1,
-      flowLogs: "all",
-      flowLogRetentionDays: 7,
-      retainAddresses: false,
-    },
-  },
-  prod: {
-    name: "prod",
-    region: "eu-west-1",
-    network: {
-      cidr: "10.10.0.0/16",
-      zones: 3,
-      natGateways: 3,
-      // A flow is at least a log line for each connection; what was refused is what a reader looks for.
-      flowLogs: "rejected",
-      flowLogRetentionDays: 30,
-      retainAddresses: true,
-    },
+  dev: { name: "dev", cells: [{ ...devCell, name: "eu", region: "eu-west-1" }] },
+  prod: { name: "prod", cells: [{ ...prodCell, name: "eu", region: "eu-west-1" }] },
+  localstack: {
+    name: "localstack",
+    cells: [{ ...devCell, name: "local", region: "eu-west-1", tracing: false }],
   },
 };
 
@@ -68,7 +186,7 @@ export function readStage(node: Node): StageConfig {
     throw new ConfigError(`unknown context key "${key}": known is ${ownContextKeys.join(", ")}`);
   }
   const name = context.stage ?? defaultStage;
-  if (name !== "dev" && name !== "prod") {
+  if (name !== "dev" && name !== "prod" && name !== "localstack") {
     const known = Object.keys(stages).join(", ");
     throw new ConfigError(`unknown stage "${String(name)}": there are ${known}`);
   }
@@ -77,15 +195,55 @@ export function readStage(node: Node): StageConfig {
 
 /** The stage itself, its figures consistent. Throws ConfigError. */
 export function validateStage(stage: StageConfig): StageConfig {
-  const { name, region, network } = stage;
-  const refuse = (what: string) => {
-    throw new ConfigError(`stage ${name}: ${what}`);
-  };
-  if (!/^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) refuse(`"${region}" is no region`);
-  if (!isPrivateBlock16(network.cidr)) refuse(`${network.cidr} is no private /16`);
-  if (network.natGateways !== 1 && network.natGateways !== network.zones)
-    refuse(`${network.natGateways} NAT gateways for ${network.zones} zones: one, or one each`);
+  const { name, cells } = stage;
+  if (cells.length === 0) throw new ConfigError(`stage ${name}: no cells`);
+  // Metrics have no dimension for the cell: two in one region would be counted as one.
+  for (const part of ["name", "region"] as const) {
+    const values = cells.map((cell) => cell[part]);
+    if (new Set(values).size < values.length)
+      throw new ConfigError(`stage ${name}: two cells have the same ${part}`);
+  }
+  for (const cell of cells) {
+    const fault = faultOf(cell);
+    if (fault !== null) throw new ConfigError(`stage ${name}, cell ${cell.name}: ${fault}`);
+  }
   return stage;
+}
+
+/** What is wrong with a cell's figures; null when they fit. */
+function faultOf({
+  name,
+  region,
+  network,
+  data,
+  api,
+  workers,
+  ...cell
+}: CellConfig): string | null {
+  const { zones, natGateways } = network;
+  const { executorsMin, executorsMax, executorSpotPercent } = workers;
+  const faults: readonly [boolean, string][] = [
+    [!/^[a-z][a-z0-9]{0,9}$/.test(name), "its name has 1 to 10 small letters and digits"],
+    [!/^[a-z]{2}(-[a-z]+)+-\d$/.test(region), `"${region}" is no region`],
+    [!isPrivateBlock16(network.cidr), `${network.cidr} is no private /16`],
+    [
+      natGateways !== 1 && natGateways !== zones,
+      `${natGateways} NAT gateways for ${zones} zones: one, or one each`,
+    ],
+    [data.acuMin < 0.5, `${data.acuMin} ACU at least: below 0.5 the database pauses`],
+    [data.acuMax < 8, `${data.acuMax} ACU at most: below 8 a peak is late`],
+    [data.acuMax < data.acuMin, `${data.acuMin} to ${data.acuMax} ACU`],
+    [data.backupDays < 1 || data.backupDays > 35, `${data.backupDays} days of backups: 1 to 35`],
+    [api.burst < api.ratePerSecond, `a burst of ${api.burst} for ${api.ratePerSecond} a second`],
+    [api.callerAccounts.some((id) => !/^\d{12}$/.test(id)), "an account id has 12 digits"],
+    [workers.schedulers < 2, `${workers.schedulers} schedulers: at least 2`],
+    [executorsMin < 2, `${executorsMin} executors: at least 2`],
+    [executorsMax < executorsMin, `${executorsMin} to ${executorsMax} executors`],
+    [executorSpotPercent < 0 || executorSpotPercent > 100, `${executorSpotPercent} % on Spot`],
+    [cell.alarmEmail !== null && !cell.alarmEmail.includes("@"), "alarmEmail is no address"],
+    [cell.nothingMadeMinutes < 5, `${cell.nothingMadeMinutes} minutes without a job: at least 5`],
+  ];
+  return faults.find(([isFault]) => isFault)?.[1] ?? null;
 }
 
 function isPrivateBlock16(cidr: string): boolean {

@@ -6,7 +6,7 @@
  * targets of that service (API Gateway first) resolve to private addresses, and an S3 gateway endpoint on their route
  * tables sends tenants' S3 URLs as us. The VPC's resolver needs no rule: security groups do not see it.
  */
-import { CfnOutput, Fn, RemovalPolicy, Stack } from "aws-cdk-lib";
+import { CfnOutput, type CfnResource, Fn, RemovalPolicy, Stack } from "aws-cdk-lib";
 import {
   CfnEIP,
   FlowLogDestination,
@@ -21,16 +21,17 @@ import {
   SubnetType,
   Vpc,
 } from "aws-cdk-lib/aws-ec2";
+import { CfnEventInvokeConfig } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
-import type { NetworkConfig, StageConfig } from "../config.ts";
+import type { CellConfig, NetworkConfig } from "../config.ts";
 
 const MYSQL = Port.tcp(3306);
 const KEYSPACES = Port.tcp(9142);
 const ZONES_MAX = 3;
 
 /** The groups of subnets, one of each in every zone. Executors get the most addresses: one a task, many tasks. */
-const subnets = {
+export const subnets = {
   public: {
     name: "public",
     subnetType: SubnetType.PUBLIC,
@@ -42,7 +43,7 @@ const subnets = {
   data: { name: "data", subnetType: SubnetType.PRIVATE_ISOLATED, cidrMask: 24 },
 } as const satisfies Record<string, SubnetConfiguration>;
 
-/** VPC, subnets, fixed egress addresses and the three security groups. */
+/** VPC, subnets, fixed egress addresses and the security groups. */
 export class NetworkStack extends Stack {
   readonly vpc: Vpc;
   /** Of executors: out to 80, 443 and the database; nothing in. */
@@ -51,11 +52,22 @@ export class NetworkStack extends Stack {
   readonly serviceGroup: SecurityGroup;
   /** Of MySQL: in from the two groups above; nothing out. */
   readonly databaseGroup: SecurityGroup;
+  /** Of RDS Proxy, between services and MySQL, where there is one. */
+  readonly proxyGroup: SecurityGroup | null;
+  /** The addresses that calls of executors and services come from. */
+  readonly egressAddresses: readonly string[];
 
-  constructor(scope: Construct, id: string, stage: StageConfig) {
-    super(scope, id, { env: { region: stage.region } });
-    this.vpc = this.#makeVpc(stage.network);
-    this.#logFlows(stage.network);
+  constructor(
+    scope: Construct,
+    id: string,
+    { network, data }: Pick<CellConfig, "network" | "data">,
+  ) {
+    super(scope, id);
+    const addresses = this.#makeAddresses(network);
+    this.egressAddresses = addresses.map((address) => address.attrPublicIp);
+    this.vpc = this.#makeVpc(network, addresses);
+    this.#boundRetries();
+    this.#logFlows(network);
     this.vpc.addGatewayEndpoint("S3", {
       service: GatewayVpcEndpointAwsService.S3,
       subnets: [{ subnetGroupName: subnets.services.name }],
@@ -69,9 +81,12 @@ export class NetworkStack extends Stack {
     this.executorGroup.addEgressRule(internet, Port.tcp(443), "endpoints of tenants, AWS APIs");
     this.serviceGroup.addEgressRule(internet, Port.tcp(443), "AWS APIs");
     this.serviceGroup.addEgressRule(internet, KEYSPACES, "Keyspaces");
-    for (const group of [this.executorGroup, this.serviceGroup]) {
-      group.addEgressRule(this.databaseGroup, MYSQL, "MySQL");
-      this.databaseGroup.addIngressRule(group, MYSQL, "MySQL");
+    this.#connect(this.executorGroup, this.databaseGroup);
+    this.#connect(this.serviceGroup, this.databaseGroup);
+    this.proxyGroup = data.proxy ? this.#makeGroup("Proxy", "RDS Proxy, for functions") : null;
+    if (this.proxyGroup !== null) {
+      this.#connect(this.serviceGroup, this.proxyGroup);
+      this.#connect(this.proxyGroup, this.databaseGroup);
     }
   }
 
@@ -81,30 +96,53 @@ export class NetworkStack extends Stack {
   }
 
   /** The egress addresses are our own, so that they outlive a NAT gateway, and tenants can be told them. */
-  #makeVpc(network: NetworkConfig): Vpc {
+  #makeAddresses(network: NetworkConfig): CfnEIP[] {
     const addresses = Array.from({ length: network.natGateways }, (_, index) => {
       const address = new CfnEIP(this, `EgressAddress${index}`, { domain: "vpc" });
       if (network.retainAddresses) address.applyRemovalPolicy(RemovalPolicy.RETAIN);
       return address;
     });
     new CfnOutput(this, "EgressAddresses", {
-      description: "Calls to tenants' endpoints come from these IPv4 addresses",
+      description:
+        network.executorEgress === "nat"
+          ? "Calls to tenants' endpoints come from these IPv4 addresses"
+          : "APIs, ticks and scheduler reach AWS from these IPv4 addresses; each executor has one of its own",
       value: Fn.join(
         ",",
         addresses.map((address) => address.attrPublicIp),
       ),
     });
+    return addresses;
+  }
+
+  #makeVpc(network: NetworkConfig, addresses: readonly CfnEIP[]): Vpc {
+    const executors =
+      network.executorEgress === "nat"
+        ? subnets.executors
+        : { ...subnets.executors, subnetType: SubnetType.PUBLIC, mapPublicIpOnLaunch: false };
     return new Vpc(this, "Vpc", {
       ipAddresses: IpAddresses.cidr(network.cidr),
       maxAzs: network.zones,
       // A zone added later takes the room that is left for it here; the others keep their addresses.
       reservedAzs: ZONES_MAX - network.zones,
       natGateways: network.natGateways,
+      natGatewaySubnets: { subnetGroupName: subnets.public.name },
       natGatewayProvider: NatProvider.gateway({
         eipAllocationIds: addresses.map((address) => address.attrAllocationId),
       }),
-      subnetConfiguration: Object.values(subnets),
+      subnetConfiguration: Object.values({ ...subnets, executors }),
       restrictDefaultSecurityGroup: true,
+    });
+  }
+
+  /** Of the CDK's function that empties the default security group, when the VPC is made. */
+  #boundRetries(): void {
+    const provider = this.node.findChild("Custom::VpcRestrictDefaultSGCustomResourceProvider");
+    new CfnEventInvokeConfig(this, "RestrictOnce", {
+      functionName: (provider.node.findChild("Handler") as CfnResource).ref,
+      qualifier: "$LATEST",
+      maximumRetryAttempts: 0,
+      maximumEventAgeInSeconds: 60,
     });
   }
 
@@ -118,6 +156,11 @@ export class NetworkStack extends Stack {
       destination: FlowLogDestination.toCloudWatchLogs(logGroup),
       trafficType: network.flowLogs === "all" ? FlowLogTrafficType.ALL : FlowLogTrafficType.REJECT,
     });
+  }
+
+  #connect(from: SecurityGroup, to: SecurityGroup): void {
+    from.addEgressRule(to, MYSQL, "MySQL");
+    to.addIngressRule(from, MYSQL, "MySQL");
   }
 
   #makeGroup(id: string, description: string): SecurityGroup {

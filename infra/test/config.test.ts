@@ -6,7 +6,13 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { App } from "aws-cdk-lib";
-import { ConfigError, readStage, type StageConfig, validateStage } from "../config.ts";
+import {
+  type CellConfig,
+  ConfigError,
+  readStage,
+  type StageConfig,
+  validateStage,
+} from "../config.ts";
 
 const app = resolve(import.meta.dirname, "../app.ts");
 
@@ -33,9 +39,10 @@ describe("stage", () => {
   });
 
   it("is valid, and production outlives a zone and a stack", () => {
-    const { network } = stageOf({ stage: "prod" });
-    assert.equal(network.natGateways, network.zones);
-    assert.equal(network.retainAddresses, true);
+    for (const { network } of stageOf({ stage: "prod" }).cells) {
+      assert.equal(network.natGateways, network.zones);
+      assert.equal(network.retainAddresses, true);
+    }
   });
 
   it("leaves the CDK's own context alone", () => {
@@ -53,32 +60,55 @@ describe("stage", () => {
   }
 });
 
-describe("figures of a stage", () => {
-  const good = stageOf({});
-  const network = (change: Partial<StageConfig["network"]>) => ({
-    ...good,
-    network: { ...good.network, ...change },
-  });
+describe("figures of a cell", () => {
+  const stage = stageOf({});
+  const [good] = stage.cells;
+  assert.ok(good);
+  const of = (...cells: CellConfig[]): StageConfig => ({ ...stage, cells });
+  const network = (change: Partial<CellConfig["network"]>) =>
+    of({ ...good, network: { ...good.network, ...change } });
+  const data = (change: Partial<CellConfig["data"]>) =>
+    of({ ...good, data: { ...good.data, ...change } });
+  const api = (change: Partial<CellConfig["api"]>) =>
+    of({ ...good, api: { ...good.api, ...change } });
+  const workers = (change: Partial<CellConfig["workers"]>) =>
+    of({ ...good, workers: { ...good.workers, ...change } });
   const refused: readonly [string, StageConfig][] = [
-    ["eu", { ...good, region: "eu" }],
+    ["no cells", of()],
+    ["the same name", of(good, { ...good, region: "us-east-1" })],
+    ["the same region", of(good, { ...good, name: "two" })],
+    ["its name", of({ ...good, name: "EU-1" })],
+    ['"eu" is no region', of({ ...good, region: "eu" })],
     ["10.0.0.0/8", network({ cidr: "10.0.0.0/8" })],
     ["10.256.0.0/16", network({ cidr: "10.256.0.0/16" })],
     ["172.32.0.0/16", network({ cidr: "172.32.0.0/16" })],
     ["2 NAT gateways for 3 zones", network({ zones: 3, natGateways: 2 })],
     ["0 NAT gateways", network({ natGateways: 0 })],
+    ["pauses", data({ acuMin: 0 })],
+    ["4 ACU at most", data({ acuMax: 4 })],
+    ["16 to 8 ACU", data({ acuMin: 16, acuMax: 8 })],
+    ["0 days of backups", data({ backupDays: 0 })],
+    ["a burst of 1", api({ burst: 1 })],
+    ["12 digits", api({ callerAccounts: ["123"] })],
+    ["1 schedulers", workers({ schedulers: 1 })],
+    ["1 executors", workers({ executorsMin: 1 })],
+    ["4 to 3 executors", workers({ executorsMin: 4, executorsMax: 3 })],
+    ["101 % on Spot", workers({ executorSpotPercent: 101 })],
+    ["no address", of({ ...good, alarmEmail: "somebody" })],
+    ["1 minutes without a job", of({ ...good, nothingMadeMinutes: 1 })],
   ];
-  for (const [words, stage] of refused) {
+  for (const [words, bad] of refused) {
     it(`refuses ${words} and says so`, () => {
       assert.throws(
-        () => validateStage(stage),
-        (error: Error) => error.message.includes(words),
+        () => validateStage(bad),
+        (error: Error) => error instanceof ConfigError && error.message.includes(words),
       );
     });
   }
 
   it("takes each private range", () => {
     for (const cidr of ["10.0.0.0/16", "172.16.0.0/16", "192.168.0.0/16"]) {
-      assert.equal(validateStage(network({ cidr })).network.cidr, cidr);
+      assert.equal(validateStage(network({ cidr })).cells[0]?.network.cidr, cidr);
     }
   });
 });

@@ -1,17 +1,22 @@
 /** What the network promises: who can reach whom, and what must never be there. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { App } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
-import { readStage } from "../config.ts";
+import { type CellConfig, readStage } from "../config.ts";
 import { NetworkStack } from "../stacks/network-stack.ts";
+import { makeApp } from "./cell-templates.ts";
 
 type Properties = Record<string, unknown>;
 type Resource = { readonly Properties: Properties; readonly DeletionPolicy?: string };
 
-function networkOf(stage: "dev" | "prod") {
-  const app = new App({ context: { stage } });
-  const stack = new NetworkStack(app, "network", readStage(app.node));
+function networkOf(
+  stage: "dev" | "prod",
+  change: (cell: CellConfig) => CellConfig = (cell) => cell,
+) {
+  const app = makeApp(stage);
+  const [cell] = readStage(app.node).cells;
+  assert.ok(cell);
+  const stack = new NetworkStack(app, "network", change(cell));
   const template = Template.fromStack(stack);
   const find = (type: string): [string, Resource][] =>
     Object.entries(template.findResources(type) as Record<string, Resource>);
@@ -197,3 +202,37 @@ for (const stage of ["dev", "prod"] as const) {
     });
   });
 }
+
+describe("executors with addresses of their own", () => {
+  const network = networkOf("prod", (cell) => ({
+    ...cell,
+    network: { ...cell.network, executorEgress: "own-addresses" },
+  }));
+
+  it("go out without NAT, and everything else with it", () => {
+    assert.deepEqual(defaultRoutes(network, "executors"), ["internet", "internet", "internet"]);
+    assert.deepEqual(defaultRoutes(network, "services"), ["nat", "nat", "nat"]);
+  });
+
+  it("get no more rights, and let nobody in", () => {
+    assert.deepEqual(rules(network, network.stack.executorGroup, "Egress"), [
+      "tcp 3306-3306 database",
+      "tcp 443-443 0.0.0.0/0",
+      "tcp 80-80 0.0.0.0/0",
+    ]);
+    assert.deepEqual(rules(network, network.stack.executorGroup, "Ingress"), []);
+  });
+});
+
+describe("RDS Proxy", () => {
+  const network = networkOf("prod", (cell) => ({ ...cell, data: { ...cell.data, proxy: true } }));
+  const { proxyGroup, databaseGroup, executorGroup } = network.stack;
+  assert.ok(proxyGroup);
+
+  it("stands between services and MySQL, and executors do not reach it", () => {
+    assert.deepEqual(rules(network, proxyGroup, "Ingress"), ["tcp 3306-3306 services"]);
+    assert.deepEqual(rules(network, proxyGroup, "Egress"), ["tcp 3306-3306 database"]);
+    assert.equal(rules(network, databaseGroup, "Ingress").length, 3);
+    assert.ok(!rules(network, executorGroup, "Egress").join().includes("Proxy"));
+  });
+});

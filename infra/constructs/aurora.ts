@@ -1,0 +1,185 @@
+/**
+ * MySQL: an Aurora cluster that is never paused, a reader in another zone to fail over to, and the account with which the app
+ * connects. The owner's password is RDS's own secret; only migrations use it.
+ */
+import { Duration, RemovalPolicy } from "aws-cdk-lib";
+import type { ISecurityGroup, IVpc, SubnetSelection } from "aws-cdk-lib/aws-ec2";
+import { Grant, type IGrantable } from "aws-cdk-lib/aws-iam";
+import { LogGroup, type RetentionDays } from "aws-cdk-lib/aws-logs";
+import {
+  AuroraMysqlEngineVersion,
+  ClusterInstance,
+  Credentials,
+  DatabaseCluster,
+  DatabaseClusterEngine,
+  DBClusterStorageType,
+  ParameterGroup,
+} from "aws-cdk-lib/aws-rds";
+import { HostedRotation, Secret } from "aws-cdk-lib/aws-secretsmanager";
+import { Construct } from "constructs";
+import { tasksApiEnv } from "#functions/tasks-api/env.ts";
+import type { DataConfig } from "../config.ts";
+import { acknowledge } from "./acknowledge.ts";
+import type { Database } from "./connections.ts";
+
+export interface AuroraProps {
+  /** Of the cluster, in its region. */
+  readonly identifier: string;
+  readonly config: DataConfig;
+  readonly logRetention: RetentionDays;
+  readonly vpc: IVpc;
+  readonly subnets: SubnetSelection;
+  readonly securityGroup: ISecurityGroup;
+  /** Where functions run: the one that rotates the account is there too. */
+  readonly functions: { readonly securityGroup: ISecurityGroup; readonly subnets: SubnetSelection };
+  /** Of the proxy, where there is one. */
+  readonly proxy: {
+    readonly securityGroup: ISecurityGroup;
+    readonly subnets: SubnetSelection;
+  } | null;
+}
+
+/** Held by adapters/mysql, which refuses to work with others (deadlines.ts) or needs them (packets, isolation). */
+const SETTINGS = {
+  transaction_isolation: "READ-COMMITTED",
+  wait_timeout: "20",
+  innodb_lock_wait_timeout: "3",
+  max_allowed_packet: "67108864",
+  slow_query_log: "1",
+  long_query_time: "1",
+  require_secure_transport: "ON",
+  // Who connected and who was refused. There is no general log: it would hold every statement, with tenants' bodies.
+  server_audit_logging: "1",
+  server_audit_events: "CONNECT",
+};
+const LOGS = ["audit", "error", "slowquery"];
+/** The certificate is checked against RDS's own authorities, which mysql2 carries. */
+const TLS = "?ssl=Amazon%20RDS";
+const APP_USER = "scheduler";
+const ROTATED_EVERY = Duration.days(30);
+const NOT_IN_PASSWORDS = " %+~`#$&*()|[]{}:;<>?!'/@\"\\";
+
+export class Aurora extends Construct {
+  /** How workers connect. */
+  readonly direct: Database;
+  /** How functions connect: through the proxy where there is one. */
+  readonly forFunctions: Database;
+  /** How migrations connect: as the owner. */
+  readonly asOwner: Database;
+  /** The account of the app, which migrations make; username and password. */
+  readonly appAccount: Secret;
+  readonly cluster: DatabaseCluster;
+
+  constructor(scope: Construct, id: string, props: AuroraProps) {
+    super(scope, id);
+    this.cluster = this.#makeCluster(props);
+    this.appAccount = new Secret(this, "AppAccount", {
+      description: "MySQL account of APIs, ticks and workers: reads and writes rows, no more",
+      generateSecretString: {
+        secretStringTemplate: JSON.stringify({ username: APP_USER }),
+        generateStringKey: "password",
+        passwordLength: 40,
+        excludePunctuation: true,
+      },
+      removalPolicy: RemovalPolicy.RETAIN,
+    });
+    this.#rotate(props);
+    const { clusterEndpoint, secret: owner } = this.cluster;
+    if (owner === undefined) throw new Error("RDS keeps the owner's password");
+    this.direct = databaseAt(clusterEndpoint.hostname, this.appAccount.secretArn);
+    this.asOwner = databaseAt(clusterEndpoint.hostname, owner.secretArn);
+    this.forFunctions = props.proxy === null ? this.direct : this.#addProxy(props.vpc, props.proxy);
+  }
+
+  /** By AWS's own function, in the app's own name. The first time is not now: migrations have to make the account. */
+  #rotate({ vpc, functions }: AuroraProps): void {
+    this.appAccount.attach(this.cluster).addRotationSchedule("Rotation", {
+      automaticallyAfter: ROTATED_EVERY,
+      rotateImmediatelyOnUpdate: false,
+      hostedRotation: HostedRotation.mysqlSingleUser({
+        vpc,
+        vpcSubnets: functions.subnets,
+        securityGroups: [functions.securityGroup],
+        excludeCharacters: NOT_IN_PASSWORDS,
+      }),
+    });
+  }
+
+  #makeCluster({ identifier, config, logRetention, vpc, subnets, securityGroup }: AuroraProps) {
+    const engine = DatabaseClusterEngine.auroraMysql({
+      version: AuroraMysqlEngineVersion.VER_3_10_4,
+    });
+    // Made here, RDS would make them without an end.
+    const logs = LOGS.map(
+      (log) =>
+        new LogGroup(this, `Log-${log}`, {
+          logGroupName: `/aws/rds/cluster/${identifier}/${log}`,
+          retention: logRetention,
+          removalPolicy: RemovalPolicy.DESTROY,
+        }),
+    );
+    const instance = { publiclyAccessible: false, autoMinorVersionUpgrade: false };
+    const cluster = new DatabaseCluster(this, "Cluster", {
+      engine,
+      clusterIdentifier: identifier,
+      vpc,
+      vpcSubnets: subnets,
+      securityGroups: [securityGroup],
+      writer: ClusterInstance.serverlessV2("Writer", instance),
+      // Scaled with the writer, so that it can take its work at once; in another zone by RDS's own choice.
+      readers: [ClusterInstance.serverlessV2("Reader", { ...instance, scaleWithWriter: true })],
+      serverlessV2MinCapacity: config.acuMin,
+      serverlessV2MaxCapacity: config.acuMax,
+      storageType: config.ioOptimized
+        ? DBClusterStorageType.AURORA_IOPT1
+        : DBClusterStorageType.AURORA,
+      storageEncrypted: true,
+      credentials: Credentials.fromUsername("owner"),
+      manageMasterUserPassword: true,
+      parameterGroup: new ParameterGroup(this, "Settings", { engine, parameters: SETTINGS }),
+      backup: { retention: Duration.days(config.backupDays), preferredWindow: "02:00-03:00" },
+      preferredMaintenanceWindow: "sun:03:30-sun:04:30",
+      cloudwatchLogsExports: LOGS,
+      deletionProtection: true,
+      removalPolicy: RemovalPolicy.RETAIN,
+    });
+    cluster.node.addDependency(...logs);
+    acknowledge(cluster, {
+      "AwsSolutions-RDS6":
+        "The accounts are secrets that are rotated (docs/security.md); tokens of IAM allow 200 new connections a second, and a peak makes more",
+      "AwsSolutions-RDS11":
+        "Another port hides nothing: only two security groups of this VPC reach the database",
+      "AwsSolutions-RDS14":
+        "A queue that is set back calls tenants' endpoints again; recovery is to a point in time, into a new cluster that is looked at before it is used",
+    });
+    return cluster;
+  }
+
+  #addProxy(vpc: IVpc, proxy: NonNullable<AuroraProps["proxy"]>): Database {
+    const made = this.cluster.addProxy("Proxy", {
+      secrets: [this.appAccount],
+      vpc,
+      vpcSubnets: proxy.subnets,
+      securityGroups: [proxy.securityGroup],
+      requireTLS: true,
+    });
+    return databaseAt(made.endpoint, this.appAccount.secretArn);
+  }
+}
+
+function databaseAt(host: string, secretArn: string): Database {
+  return {
+    environment: {
+      MYSQL_URL: `mysql://${host}:3306/${TLS}`,
+      MYSQL_SECRET_ARN: secretArn,
+      DATABASE_PREFIX: tasksApiEnv.DATABASE_PREFIX.default,
+    },
+    grantConnect(grantee: IGrantable) {
+      Grant.addToPrincipal({
+        grantee,
+        actions: ["secretsmanager:GetSecretValue"],
+        resourceArns: [secretArn],
+      });
+    },
+  };
+}

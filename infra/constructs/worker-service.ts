@@ -1,0 +1,112 @@
+/** A worker that runs for ever on Fargate: one task definition, one service, rolled out with a way back. */
+import { Duration, RemovalPolicy } from "aws-cdk-lib";
+import type { ISecurityGroup, SubnetSelection } from "aws-cdk-lib/aws-ec2";
+import {
+  AwsLogDriverMode,
+  type CapacityProviderStrategy,
+  type Cluster,
+  type ContainerImage,
+  CpuArchitecture,
+  FargateService,
+  FargateTaskDefinition,
+  LinuxParameters,
+  LogDrivers,
+  OperatingSystemFamily,
+  UlimitName,
+} from "aws-cdk-lib/aws-ecs";
+import type { IRole } from "aws-cdk-lib/aws-iam";
+import { LogGroup, type RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Construct } from "constructs";
+import { acknowledge } from "./acknowledge.ts";
+import type { Environment } from "./connections.ts";
+
+export interface WorkerServiceProps<D> {
+  readonly cluster: Cluster;
+  readonly image: ContainerImage;
+  /** The folder in workers/ whose main.ts it runs. */
+  readonly entry: string;
+  /** What its env.ts declares; infra/test holds the two together. */
+  readonly declaration: D;
+  readonly environment: Environment<D>;
+  readonly cpu: 256 | 512 | 1024;
+  readonly memoryMb: 512 | 1024 | 2048;
+  readonly subnets: SubnetSelection;
+  readonly securityGroup: ISecurityGroup;
+  /** Of its own, where there is no NAT before it. */
+  readonly publicAddress: boolean;
+  readonly capacity: CapacityProviderStrategy[];
+  /** Undefined where something scales it. */
+  readonly tasks: number | undefined;
+  readonly logRetention: RetentionDays;
+}
+
+/** Fargate's longest; a drain ends within it (core/domain/limits.ts, DRAIN_TOTAL_MS). */
+const STOP_TIMEOUT = Duration.seconds(120);
+/** `node` of Node's own images, as a number: the platform can tell that it is not root. */
+const WORKER_USER = "1000:1000";
+/** A socket for each call, kept warm for a while. */
+const OPEN_FILES = 65_536;
+
+export class WorkerService<const D> extends Construct {
+  readonly service: FargateService;
+  readonly role: IRole;
+
+  constructor(scope: Construct, id: string, props: WorkerServiceProps<D>) {
+    super(scope, id);
+    const definition = new FargateTaskDefinition(this, "Task", {
+      cpu: props.cpu,
+      memoryLimitMiB: props.memoryMb,
+      runtimePlatform: {
+        cpuArchitecture: CpuArchitecture.ARM64,
+        operatingSystemFamily: OperatingSystemFamily.LINUX,
+      },
+    });
+    this.#addContainer(definition, props);
+    this.service = new FargateService(this, "Service", {
+      cluster: props.cluster,
+      taskDefinition: definition,
+      vpcSubnets: props.subnets,
+      securityGroups: [props.securityGroup],
+      assignPublicIp: props.publicAddress,
+      capacityProviderStrategies: props.capacity,
+      ...(props.tasks !== undefined && { desiredCount: props.tasks }),
+      // New ones first: jobs of those that stop are taken over at once.
+      minHealthyPercent: 100,
+      maxHealthyPercent: 200,
+      circuitBreaker: { enable: true, rollback: true },
+      enableECSManagedTags: true,
+      enableExecuteCommand: false,
+    });
+    this.role = definition.taskRole;
+    acknowledge(definition, {
+      "AwsSolutions-ECS2":
+        "The variables are addresses, names and the ARN of the secret: no value is secret. They are held against the worker's env.ts by a test",
+      "AwsSolutions-IAM5[Resource::*]":
+        "ecr:GetAuthorizationToken, of the role that pulls the image, has no resource to name",
+    });
+  }
+
+  #addContainer(definition: FargateTaskDefinition, props: WorkerServiceProps<D>): void {
+    const logGroup = new LogGroup(this, "Log", {
+      retention: props.logRetention,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    const container = definition.addContainer("worker", {
+      image: props.image,
+      command: ["node", `workers/${props.entry}/main.ts`],
+      environment: { ...props.environment },
+      // Node is process 1 and gets SIGTERM itself.
+      linuxParameters: new LinuxParameters(this, "Linux", { initProcessEnabled: false }),
+      readonlyRootFilesystem: true,
+      user: WORKER_USER,
+      stopTimeout: STOP_TIMEOUT,
+      logging: LogDrivers.awsLogs({
+        logGroup,
+        streamPrefix: props.entry,
+        // A log that is slow must not hold up calls.
+        mode: AwsLogDriverMode.NON_BLOCKING,
+      }),
+    });
+    container.addUlimits({ name: UlimitName.NOFILE, softLimit: OPEN_FILES, hardLimit: OPEN_FILES });
+  }
+}

@@ -1,0 +1,98 @@
+/** What runs every minute: the reconciler, which looks after jobs of dead executors, and the archiver, which moves finished ones. */
+import { Duration, Stack } from "aws-cdk-lib";
+import { Rule, Schedule } from "aws-cdk-lib/aws-events";
+import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
+import { SqsDestination } from "aws-cdk-lib/aws-lambda-destinations";
+import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
+import type { Construct } from "constructs";
+import { archiverEnv } from "#functions/archiver/env.ts";
+import { reconcilerEnv } from "#functions/reconciler/env.ts";
+import type { CellConfig } from "../config.ts";
+import { acknowledge } from "../constructs/acknowledge.ts";
+import type { Database, History, Placement } from "../constructs/connections.ts";
+import { retentionOf } from "../constructs/log-retention.ts";
+import { NodeFunction } from "../constructs/node-function.ts";
+
+export interface TicksStackProps {
+  readonly cell: Pick<
+    CellConfig,
+    "archiveSucceededAfterSeconds" | "archiveEndedAfterSeconds" | "logRetentionDays" | "tracing"
+  >;
+  readonly placement: Placement;
+  readonly database: Database;
+  readonly history: History;
+}
+
+/** A run looks for 70 s, then ends the pass that it is in. */
+const RECONCILER_SECONDS = 90;
+/** A run goes on until nothing is left or its time is nearly out. */
+const ARCHIVER_SECONDS = 120;
+/** EventBridge tries an invocation that Lambda does not take again so often, and so long: the next tick comes anyway. */
+const RETRIES = 2;
+const TICK_AGE_MAX = Duration.minutes(1);
+
+export class TicksStack extends Stack {
+  /** Ticks that were not run, or failed: none is made up for, as the next one does its work. */
+  readonly deadLetters: Queue;
+  readonly functions: Readonly<Record<"reconciler" | "archiver", NodeFunction<unknown>>>;
+
+  constructor(scope: Construct, id: string, props: TicksStackProps) {
+    super(scope, id);
+    this.deadLetters = new Queue(this, "DeadLetters", {
+      encryption: QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      retentionPeriod: Duration.days(14),
+    });
+    acknowledge(this.deadLetters, {
+      "AwsSolutions-SQS3": "It is the dead letter queue, of the rules and of both functions",
+    });
+    this.functions = this.#makeFunctions(props);
+    for (const [name, tick] of Object.entries(this.functions))
+      new Rule(this, `every-minute-${name}`, {
+        description: `Runs the ${name}`,
+        schedule: Schedule.rate(Duration.minutes(1)),
+        targets: [
+          new LambdaFunction(tick, {
+            deadLetterQueue: this.deadLetters,
+            retryAttempts: RETRIES,
+            maxEventAge: TICK_AGE_MAX,
+          }),
+        ],
+      });
+  }
+
+  #makeFunctions({ cell, placement, database, history }: TicksStackProps) {
+    const setting = {
+      placement,
+      logRetention: retentionOf(cell.logRetentionDays),
+      tracing: cell.tracing,
+      onFailure: new SqsDestination(this.deadLetters),
+    };
+    const common = { ...database.environment, LOG_LEVEL: "info" };
+    const reconciler = new NodeFunction(this, "Reconciler", {
+      ...setting,
+      entry: "reconciler",
+      declaration: reconcilerEnv,
+      environment: {
+        ...common,
+        ARCHIVE_SUCCEEDED_AFTER_SECONDS: String(cell.archiveSucceededAfterSeconds),
+        ARCHIVE_ENDED_AFTER_SECONDS: String(cell.archiveEndedAfterSeconds),
+      },
+      description: "Gives jobs of dead executors back",
+      timeoutSeconds: RECONCILER_SECONDS,
+      memoryMb: 256,
+    });
+    const archiver = new NodeFunction(this, "Archiver", {
+      ...setting,
+      entry: "archiver",
+      declaration: archiverEnv,
+      environment: { ...common, ...history.environment },
+      description: "Moves finished jobs to history",
+      timeoutSeconds: ARCHIVER_SECONDS,
+      memoryMb: 512,
+    });
+    for (const each of [reconciler, archiver]) database.grantConnect(each);
+    history.grantWrite(archiver);
+    return { reconciler, archiver };
+  }
+}

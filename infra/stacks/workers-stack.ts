@@ -1,0 +1,125 @@
+/** Schedulers and executors, and what changes the number of executors: work that is due soon, and CPU. */
+import { Duration, Stack } from "aws-cdk-lib";
+import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
+import { Cluster, ContainerInsights } from "aws-cdk-lib/aws-ecs";
+import type { Construct } from "constructs";
+import { executorEnv } from "#workers/executor/env.ts";
+import { schedulerEnv } from "#workers/scheduler/env.ts";
+import type { CellConfig, WorkersConfig } from "../config.ts";
+import { retentionOf } from "../constructs/log-retention.ts";
+import { gauge } from "../constructs/metrics.ts";
+import { workerImage } from "../constructs/worker-image.ts";
+import { WorkerService } from "../constructs/worker-service.ts";
+import type { DataStack } from "./data-stack.ts";
+import { type NetworkStack, subnets } from "./network-stack.ts";
+
+export interface WorkersStackProps {
+  readonly cell: CellConfig;
+  readonly network: NetworkStack;
+  readonly data: DataStack;
+  /** Hosts of our own that no tenant's task may call. */
+  readonly ownHosts: readonly string[];
+}
+
+/** The one shard of a cell. */
+const SHARD = "0";
+const CPU_PERCENT = 60;
+/** New executors take a minute to start; old ones up to two to drain. */
+const SCALE_OUT = Duration.seconds(30);
+const SCALE_IN = Duration.minutes(10);
+
+export class WorkersStack extends Stack {
+  readonly scheduler: WorkerService<typeof schedulerEnv>;
+  readonly executor: WorkerService<typeof executorEnv>;
+  readonly cluster: Cluster;
+
+  constructor(scope: Construct, id: string, props: WorkersStackProps) {
+    super(scope, id);
+    const { cell, network, data } = props;
+    this.cluster = new Cluster(this, "Cluster", {
+      vpc: network.vpc,
+      enableFargateCapacityProviders: true,
+      containerInsightsV2: ContainerInsights.ENABLED,
+    });
+    this.scheduler = this.#makeScheduler(props);
+    this.executor = this.#makeExecutor(props);
+    for (const { role } of [this.scheduler, this.executor]) data.mysql.direct.grantConnect(role);
+    data.secretsKey.grantOpen(this.executor.role);
+    this.#scale(cell.workers);
+  }
+
+  #makeScheduler({ cell, network, data }: WorkersStackProps) {
+    return new WorkerService(this, "Scheduler", {
+      cluster: this.cluster,
+      image: workerImage(),
+      entry: "scheduler",
+      declaration: schedulerEnv,
+      environment: { ...this.#common(cell, data), METRICS_PORT: "0" },
+      cpu: 512,
+      memoryMb: 1_024,
+      subnets: { subnetGroupName: subnets.services.name },
+      securityGroup: network.serviceGroup,
+      publicAddress: false,
+      capacity: [{ capacityProvider: "FARGATE", weight: 1 }],
+      tasks: cell.workers.schedulers,
+      logRetention: retentionOf(cell.logRetentionDays),
+    });
+  }
+
+  #makeExecutor({ cell, network, data, ownHosts }: WorkersStackProps) {
+    const { executorSlots, executorsMin, executorSpotPercent } = cell.workers;
+    const denied = [cell.network.cidr, ...network.egressAddresses, ...ownHosts];
+    const spot = { capacityProvider: "FARGATE_SPOT", weight: executorSpotPercent };
+    return new WorkerService(this, "Executor", {
+      cluster: this.cluster,
+      image: workerImage(),
+      entry: "executor",
+      declaration: executorEnv,
+      environment: {
+        ...this.#common(cell, data),
+        ...data.secretsKey.environment,
+        METRICS_PORT: "0",
+        EXECUTOR_SLOTS: String(executorSlots),
+        EGRESS_ALLOW: "",
+        EGRESS_DENY: denied.join(","),
+        EGRESS_IPV6: "off",
+      },
+      cpu: 1_024,
+      memoryMb: 2_048,
+      subnets: { subnetGroupName: subnets.executors.name },
+      securityGroup: network.executorGroup,
+      publicAddress: cell.network.executorEgress === "own-addresses",
+      capacity: [
+        { capacityProvider: "FARGATE", base: executorsMin, weight: 100 - executorSpotPercent },
+        ...(executorSpotPercent > 0 ? [spot] : []),
+      ],
+      tasks: undefined,
+      logRetention: retentionOf(cell.logRetentionDays),
+    });
+  }
+
+  #common(cell: CellConfig, data: DataStack) {
+    return {
+      ...data.mysql.direct.environment,
+      LOG_LEVEL: "info",
+      SHARD,
+      ARCHIVE_SUCCEEDED_AFTER_SECONDS: String(cell.archiveSucceededAfterSeconds),
+      ARCHIVE_ENDED_AFTER_SECONDS: String(cell.archiveEndedAfterSeconds),
+    };
+  }
+
+  /** Whichever of the two asks for more executors is followed. */
+  #scale({ executorsMin, executorsMax, dueSoonPerExecutor }: WorkersConfig): void {
+    const count = this.executor.service.autoScaleTaskCount({
+      minCapacity: executorsMin,
+      maxCapacity: executorsMax,
+    });
+    const cooldown = { scaleOutCooldown: SCALE_OUT, scaleInCooldown: SCALE_IN };
+    count.scaleToTrackCustomMetric("DueSoon", {
+      metric: gauge("due_soon_per_executor", "reconciler") as Metric,
+      targetValue: dueSoonPerExecutor,
+      ...cooldown,
+    });
+    count.scaleOnCpuUtilization("Cpu", { targetUtilizationPercent: CPU_PERCENT, ...cooldown });
+  }
+}

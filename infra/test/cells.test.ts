@@ -1,0 +1,138 @@
+/** A cell is one line of config.ts; each stands on its own, and is what cdk-nag (AwsSolutions) accepts, with reasons. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type App, Validations } from "aws-cdk-lib";
+import { Queue } from "aws-cdk-lib/aws-sqs";
+import { AwsSolutionsChecks } from "cdk-nag";
+import type { IConstruct } from "constructs";
+import { Cell } from "../cell.ts";
+import { type CellConfig, readStage, type StageConfig, validateStage } from "../config.ts";
+import { makeApp, makeCell, resourcesOfCell, STAGES, stacksOf } from "./cell-templates.ts";
+
+interface Acknowledged {
+  readonly rule: string;
+  readonly reason: string;
+  readonly path: string;
+}
+
+const REASON_LENGTH_MIN = 40;
+const stageOf = (app: App): StageConfig => readStage(app.node);
+
+describe("a second cell, in another region", () => {
+  const app = makeApp("prod");
+  const stage = stageOf(app);
+  const [first] = stage.cells;
+  assert.ok(first);
+  const second: CellConfig = { ...first, name: "us", region: "us-east-1" };
+  const { cells } = validateStage({ ...stage, cells: [first, second] });
+  const made = cells.map((cell) => new Cell(app, stage.name, cell));
+
+  it("is synthesised like the first, under its own names, in its own region", () => {
+    const [eu, us] = made;
+    assert.ok(eu && us);
+    assert.equal(resourcesOfCell(us).length, resourcesOfCell(eu).length);
+    assert.deepEqual(
+      stacksOf(us).map(({ stackName, region }) => `${stackName} ${region}`),
+      [
+        "at-and-cron-prod-us-network us-east-1",
+        "at-and-cron-prod-us-data us-east-1",
+        "at-and-cron-prod-us-schema us-east-1",
+        "at-and-cron-prod-us-api us-east-1",
+        "at-and-cron-prod-us-ticks us-east-1",
+        "at-and-cron-prod-us-workers us-east-1",
+        "at-and-cron-prod-us-observability us-east-1",
+      ],
+    );
+    assert.match(JSON.stringify(resourcesOfCell(us)), /cassandra\.us-east-1\./);
+  });
+
+  it("shares nothing with the first", () => {
+    const [eu, us] = made;
+    assert.ok(eu && us);
+    for (const stack of stacksOf(us))
+      assert.ok(stack.dependencies.every((other) => stacksOf(us).includes(other)));
+    assert.doesNotMatch(JSON.stringify(resourcesOfCell(us)), /prod-eu|prod_eu|eu-west-1/);
+  });
+});
+
+describe("what is deployed after what", () => {
+  const cell = makeCell("prod");
+  const { schema, api, ticks, workers, data } = cell;
+  // References between stacks become dependencies when it is synthesised.
+  resourcesOfCell(cell);
+  it("migrations come after the data, and before everything that needs them", () => {
+    assert.ok(schema.dependencies.includes(data));
+    for (const stack of [api, ticks, workers]) assert.ok(stack.dependencies.includes(schema));
+  });
+});
+
+for (const stage of STAGES) {
+  describe(`cdk-nag on ${stage}`, () => {
+    const app = makeApp(stage);
+    for (const cell of stageOf(app).cells) new Cell(app, stage, cell);
+    app.synth();
+    const acknowledged = listAcknowledged(app);
+
+    it("finds nothing that is not acknowledged", () => {
+      const { violations } = new AwsSolutionsChecks(app).validateScope(app);
+      assert.deepEqual(violations, []);
+    });
+
+    it("has a reason for every acknowledgement", () => {
+      assert.ok(acknowledged.length > 0);
+      for (const { rule, reason, path } of acknowledged)
+        assert.ok(reason.length >= REASON_LENGTH_MIN, `${path}: ${rule}: ${reason}`);
+    });
+
+    it("has no acknowledgement that nothing needs any more", () => {
+      const findings = findAll(app);
+      const spare = acknowledged.filter(
+        ({ rule, path }) =>
+          !findings.some((each) => each.rule === rule && isWithin(each.path, path)),
+      );
+      assert.deepEqual(spare, []);
+    });
+  });
+}
+
+describe("cdk-nag", () => {
+  it("would stop a synthesis", () => {
+    const app = makeApp("dev");
+    const [cell] = stageOf(app).cells;
+    assert.ok(cell);
+    const { ticks } = new Cell(app, "dev", cell);
+    new Queue(ticks, "Open");
+    Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+    assert.throws(() => app.synth(), /Validation failed/);
+  });
+});
+
+function listAcknowledged(app: App): Acknowledged[] {
+  const key = Validations.ACKNOWLEDGED_RULES_METADATA_KEY;
+  return app.node.findAll().flatMap((node) =>
+    node.node.metadata
+      .filter(({ type }) => type === key)
+      .flatMap(({ data }) => Object.entries(data as Record<string, string>))
+      .map(([rule, reason]) => ({
+        rule: rule.replace(/^annotation::/i, ""),
+        reason: String(reason),
+        path: node.node.path,
+      }))
+      .filter(({ rule }) => rule.startsWith("AwsSolutions")),
+  );
+}
+
+/** As if nothing had been acknowledged. */
+function findAll(scope: IConstruct) {
+  const checks = new AwsSolutionsChecks(scope);
+  Object.defineProperty(checks, "isAcknowledged", { value: () => false });
+  return checks
+    .validateScope(scope)
+    .violations.flatMap(({ ruleName, violatingResources }) =>
+      violatingResources.map(({ constructPath = "" }) => ({ rule: ruleName, path: constructPath })),
+    );
+}
+
+function isWithin(path: string, scope: string): boolean {
+  return path === scope || path.startsWith(`${scope}/`);
+}

@@ -1,0 +1,89 @@
+/** Schedulers and executors: how many, how they are replaced, what changes their number, what executors may not call. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { makeCell, type Properties, resourcesOf, STAGES } from "./cell-templates.ts";
+
+for (const stage of STAGES) {
+  const cell = makeCell(stage);
+  const serviceOf = (worker: string): Properties => {
+    const services = resourcesOf(cell.workers, "AWS::ECS::Service");
+    const found = services.find(([id]) => id.startsWith(worker));
+    assert.ok(found && services.length === 2);
+    return found[1].Properties;
+  };
+
+  describe(`services of ${stage}`, () => {
+    for (const worker of ["Scheduler", "Executor"])
+      it(`${worker}: is rolled out with none missing, and back by itself when it does not start`, () => {
+        const { DeploymentConfiguration } = serviceOf(worker);
+        const { MinimumHealthyPercent, DeploymentCircuitBreaker } =
+          DeploymentConfiguration as Properties;
+        assert.equal(MinimumHealthyPercent, 100);
+        assert.deepEqual(DeploymentCircuitBreaker, { Enable: true, Rollback: true });
+      });
+
+    it("Scheduler: two, on capacity that is not taken back", () => {
+      const { DesiredCount, CapacityProviderStrategy } = serviceOf("Scheduler");
+      assert.equal(DesiredCount, 2);
+      assert.deepEqual(CapacityProviderStrategy, [{ CapacityProvider: "FARGATE", Weight: 1 }]);
+    });
+
+    it("Executor: its least number on capacity that is not taken back, in subnets and a group of its own", () => {
+      const { CapacityProviderStrategy, NetworkConfiguration } = serviceOf("Executor");
+      const [first] = CapacityProviderStrategy as Properties[];
+      assert.equal(first?.CapacityProvider, "FARGATE");
+      assert.equal(first?.Base, 2);
+      const { Subnets, SecurityGroups, AssignPublicIp } = (NetworkConfiguration as Properties)
+        .AwsvpcConfiguration as Properties;
+      assert.doesNotMatch(JSON.stringify(Subnets), /services|public|data/);
+      assert.equal((SecurityGroups as unknown[]).length, 1);
+      assert.match(JSON.stringify(SecurityGroups), /Executors/);
+      assert.equal(AssignPublicIp, "DISABLED");
+    });
+
+    it("Executor: is scaled on what is due soon for each, and on CPU", () => {
+      const [target] = resourcesOf(cell.workers, "AWS::ApplicationAutoScaling::ScalableTarget");
+      assert.equal(target?.[1].Properties.MinCapacity, 2);
+      assert.equal(target?.[1].Properties.MaxCapacity, stage === "prod" ? 40 : 4);
+      const policies = resourcesOf(cell.workers, "AWS::ApplicationAutoScaling::ScalingPolicy").map(
+        ([, { Properties }]) => JSON.stringify(Properties.TargetTrackingScalingPolicyConfiguration),
+      );
+      assert.equal(policies.length, 2);
+      const [dueSoon] = policies.filter((policy) =>
+        policy.includes('"MetricName":"DueSoonPerExecutor"'),
+      );
+      assert.match(dueSoon ?? "", /"Namespace":"AtAndCron"/);
+      assert.match(dueSoon ?? "", /\{"Name":"Service","Value":"reconciler"\}/);
+      assert.ok(policies.some((policy) => policy.includes("ECSServiceAverageCPUUtilization")));
+    });
+
+    it("Executor: is told every address and host of ours that no task may call", () => {
+      const [definition] = resourcesOf(cell.workers, "AWS::ECS::TaskDefinition").filter(([id]) =>
+        id.startsWith("Executor"),
+      );
+      assert.ok(definition);
+      const [container] = definition[1].Properties.ContainerDefinitions as Properties[];
+      const variables = container?.Environment as { Name: string; Value: unknown }[];
+      const value = (name: string) => variables.find(({ Name }) => Name === name)?.Value;
+      const denied = JSON.stringify(value("EGRESS_DENY"));
+      assert.match(denied, stage === "prod" ? /10\.10\.0\.0\/16,/ : /10\.20\.0\.0\/16,/);
+      const addresses = stage === "prod" ? 3 : 1;
+      assert.equal(denied.match(/GetAttEgressAddress\dPublicIp/g)?.length, addresses);
+      assert.equal(denied.match(/\.execute-api\.eu-west-1\./g)?.length, 2);
+      assert.equal(value("EGRESS_ALLOW"), "");
+    });
+  });
+}
+
+describe("options of executors", () => {
+  it("Spot: all but the least number", () => {
+    const { workers } = makeCell("dev");
+    const [, executor] = resourcesOf(workers, "AWS::ECS::Service")
+      .map(([, { Properties }]) => Properties.CapacityProviderStrategy)
+      .sort((a, b) => JSON.stringify(a).length - JSON.stringify(b).length);
+    assert.deepEqual(executor, [
+      { Base: 2, CapacityProvider: "FARGATE", Weight: 0 },
+      { CapacityProvider: "FARGATE_SPOT", Weight: 100 },
+    ]);
+  });
+});
