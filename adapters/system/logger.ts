@@ -28,6 +28,8 @@ const ALLOWED = [
 ] as const satisfies readonly (keyof LogFields)[];
 
 const TEXT_LENGTH_MAX = 500;
+/** Lines that cannot be written wait up to here; later ones are dropped. */
+const UNWRITTEN_CHARACTERS_MAX = 256 * 1024;
 
 /** A logger that also takes lines of metrics: names of a closed list with numbers, said at every level but `silent`. */
 export interface ProcessLogger extends Logger {
@@ -39,12 +41,16 @@ export interface ProcessLogger extends Logger {
  * number, whatever the types say.
  */
 export function openLogger(options: { service: string; level: LogLevel }): ProcessLogger {
-  const sink = pino({
+  const stdout = pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_CHARACTERS_MAX });
+  // Its disk may be full: what cannot be written is tried again with the next line, and the work goes on.
+  stdout.on("error", () => {});
+  const settings = {
     level: options.level,
     base: { service: options.service },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-  });
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  const sink = pino(settings, stdout);
   const figures = sink.child({}, { level: options.level === "silent" ? "silent" : "info" });
   return {
     metrics: (line) => figures.info(line, "metrics"),
