@@ -112,7 +112,8 @@ export async function openSink(port = 0): Promise<Sink> {
       for (const look of waiting) look();
     });
   });
-  server.keepAliveTimeout = 30_000;
+  // Longer than any pause of a test: a connection that is closed just as a call is sent is a failed attempt.
+  server.keepAliveTimeout = 120_000;
   server.listen(port, "127.0.0.1", 4_096);
   await once(server, "listening");
   const letGo = () => {

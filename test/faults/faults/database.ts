@@ -1,5 +1,6 @@
 /** MySQL itself: gone, turned into a reader, with another password. */
 import { openFakeAws } from "#test/support/fake-aws.ts";
+import { testKeyFile } from "#test/support/worker-process.ts";
 import type { FaultDatabase } from "../database.ts";
 import type { Fault } from "../fault.ts";
 
@@ -76,7 +77,10 @@ export const rotatedCredentials: Fault = {
     accounts = aws.accounts;
     const url = new URL(database.mysqlUrl);
     url.username = "";
-    return { mysqlUrl: url.href, env: { ...aws.env, MYSQL_SECRET_ARN: SECRET } };
+    // What the database's secrets were sealed with stays.
+    const keys = { SECRETS_KMS_KEY: "", SECRETS_KEY_FILE: testKeyFile() };
+    const env = { ...aws.env, ...keys, MYSQL_SECRET_ARN: SECRET };
+    return { mysqlUrl: url.href, env };
   },
   async inject({ database, sleep }) {
     const brokenAtMs = Date.now();

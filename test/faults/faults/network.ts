@@ -82,8 +82,7 @@ export const cutAfterCommit: Fault = {
   title: "cut after the commit",
   breaks: "claims, results and ticks whose commit has happened are not answered, 12 times",
   proxied: (kind) => kind === "executor" || kind === "scheduler",
-  // A claim that nobody knows of is found by its holder with the next poll, or comes back at its backstop.
-  limits: {},
+  limits: { recoveryMs: 15_000 },
   async inject({ proxy, sleep }) {
     const claims = { at: "COMMIT", inTransactionWith: "FOR UPDATE SKIP LOCKED" };
     const results = { at: "UPDATE (VALUES", alone: true };
