@@ -16,8 +16,15 @@ export function text(value: string | null): string {
 
 /** A value for a JSON column; null is SQL's NULL. */
 export function json(value: unknown): string {
-  return value === null ? "NULL" : quote(JSON.stringify(value, wellFormed));
+  if (value === null) return "NULL";
+  const written = JSON.stringify(value);
+  // Written JSON has no control characters, and quotes need no escape between apostrophes.
+  const safe = PERHAPS_LONE.test(written) ? JSON.stringify(value, wellFormed) : written;
+  return `'${safe.replace(/[\\']/g, "\\$&")}'`;
 }
+
+/** As lone surrogates are written, which are never seen otherwise but where a text speaks of them. */
+const PERHAPS_LONE = /\\ud[89a-f]/;
 
 function wellFormed(_: string, value: unknown): unknown {
   return typeof value === "string" ? value.toWellFormed() : value;

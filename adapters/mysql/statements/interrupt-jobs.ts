@@ -14,7 +14,7 @@ import type { JobResult } from "#core/ports/job-store.ts";
 import { integer, interval, json, text, workerId } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 import { IN_LINE } from "./limited-lines.ts";
-import { ATTEMPTS } from "./record-results.ts";
+import { attemptsWith } from "./record-results.ts";
 
 export type Interrupted = Extract<JobResult, { kind: "interrupt" }>;
 
@@ -41,7 +41,7 @@ export function insertInterruptedDeadLettersSql(results: readonly Interrupted[])
 }
 
 export function endInterruptedSql(results: readonly Interrupted[], retention: Retention): string {
-  return `UPDATE ${group(results)} SET jobs.attempts = ${ATTEMPTS}, jobs.lost = jobs.lost + 1, jobs.worker_id = NULL, jobs.reason = ${text(REASON_LOST)}, jobs.finished_at = UTC_TIMESTAMP(3), jobs.due_at = ${ended(retention)}, jobs.status = 'dead' WHERE ${HELD} AND ${DIES}`;
+  return `UPDATE ${group(results)} SET jobs.attempts = ${attemptsWith("r.claim_no", "r.record")}, jobs.lost = jobs.lost + 1, jobs.worker_id = NULL, jobs.reason = ${text(REASON_LOST)}, jobs.finished_at = UTC_TIMESTAMP(3), jobs.due_at = ${ended(retention)}, jobs.status = 'dead' WHERE ${HELD} AND ${DIES}`;
 }
 
 /** `limited`: claimed from lines, under the lock of their rows. */
@@ -51,5 +51,5 @@ export function returnInterruptedSql(
   limited = false,
 ): string {
   const marked = "jobs.cancel_reason IS NOT NULL";
-  return `UPDATE ${group(results)} SET jobs.attempts = ${ATTEMPTS}, jobs.lost = jobs.lost + 1, jobs.worker_id = NULL, jobs.reason = COALESCE(jobs.cancel_reason, jobs.reason), jobs.finished_at = IF(${marked}, UTC_TIMESTAMP(3), jobs.finished_at), jobs.due_at = IF(${marked}, ${ended(retention)}, GREATEST(jobs.run_at, UTC_TIMESTAMP(3))), jobs.status = IF(${marked}, 'cancelled', ${limited ? IN_LINE : "'pending'"}) WHERE ${HELD} AND NOT (${DIES})`;
+  return `UPDATE ${group(results)} SET jobs.attempts = ${attemptsWith("r.claim_no", "r.record")}, jobs.lost = jobs.lost + 1, jobs.worker_id = NULL, jobs.reason = COALESCE(jobs.cancel_reason, jobs.reason), jobs.finished_at = IF(${marked}, UTC_TIMESTAMP(3), jobs.finished_at), jobs.due_at = IF(${marked}, ${ended(retention)}, GREATEST(jobs.run_at, UTC_TIMESTAMP(3))), jobs.status = IF(${marked}, 'cancelled', ${limited ? IN_LINE : "'pending'"}) WHERE ${HELD} AND NOT (${DIES})`;
 }

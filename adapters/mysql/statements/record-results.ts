@@ -2,6 +2,7 @@ import type { Retention } from "#core/domain/job.ts";
 import { REASON_USED_UP } from "#core/domain/job.ts";
 import { ATTEMPT_RECORDS_MAX } from "#core/domain/limits.ts";
 import type { JobResult } from "#core/ports/job-store.ts";
+import { type GroupColumn, groupColumn, splitColumns } from "../group-columns.ts";
 import { instant, integer, interval, json, text, workerId } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 import { IN_LINE } from "./limited-lines.ts";
@@ -13,12 +14,47 @@ export type Ended = Extract<JobResult, { kind: "succeed" | "fail" }>;
  * Adds the attempt's record under the claim number; where the bound is reached, the smallest claim number goes. JSON keys are
  * kept shortest first, then by bytes, so that numbers without leading zeros ascend (the contract suite holds it to that).
  */
-export const ATTEMPTS = `JSON_SET(IF(JSON_LENGTH(jobs.attempts) >= ${ATTEMPT_RECORDS_MAX}, JSON_REMOVE(jobs.attempts, CONCAT('$.', JSON_EXTRACT(JSON_KEYS(jobs.attempts), '$[0]'))), COALESCE(jobs.attempts, JSON_OBJECT())), CONCAT('$."', r.claim_no, '"'), CAST(r.record AS JSON))`;
+export function attemptsWith(claimNo: string, record: string): string {
+  return `JSON_SET(IF(JSON_LENGTH(jobs.attempts) >= ${ATTEMPT_RECORDS_MAX}, JSON_REMOVE(jobs.attempts, CONCAT('$.', JSON_EXTRACT(JSON_KEYS(jobs.attempts), '$[0]'))), COALESCE(jobs.attempts, JSON_OBJECT())), CONCAT('$."', ${claimNo}, '"'), CAST(${record} AS JSON))`;
+}
 
-const HELD =
-  "jobs.worker_id = r.worker_id AND jobs.claim_no = r.claim_no AND (jobs.status IN ('pending', 'waiting', 'running') OR (r.succeeded = 1 AND jobs.status IN ('dead', 'cancelled')))";
-const DIES =
-  "r.succeeded = 0 AND (r.final_reason IS NOT NULL OR jobs.attempt >= jobs.lost + jobs.max_attempts)";
+const GUARD_COLUMNS: readonly GroupColumn<Ended>[] = [
+  groupColumn("worker_id", (result) => result.workerId, workerId),
+  groupColumn("claim_no", (result) => result.claimNo, integer),
+  groupColumn("succeeded", (result) => (result.kind === "succeed" ? 1 : 0), integer),
+  groupColumn(
+    "final_reason",
+    (result) => (result.kind === "fail" ? result.finalReason : null),
+    text,
+  ),
+];
+
+const RESULT_COLUMNS: readonly GroupColumn<Ended>[] = [
+  ...GUARD_COLUMNS,
+  groupColumn("retry_at", (result) => (result.kind === "fail" ? result.retryAtMs : null), instant),
+  groupColumn(
+    "retry_queue",
+    (result) => (result.kind === "fail" ? result.retryQueue : null),
+    (queue) => (queue === null ? "NULL" : integer(queue)),
+  ),
+  groupColumn("record", (result) => result.record, json),
+];
+
+/** What a group says of its jobs: most are alike in most columns, and say that once. */
+function readGroup(columns: readonly GroupColumn<Ended>[], results: readonly Ended[]) {
+  const split = splitColumns(columns, results);
+  const [workerOf = "", claimNo = "", succeeded = "", finalReason = "", ...more] =
+    split.expressions;
+  return {
+    claimNo,
+    finalReason,
+    more,
+    succeeds: `${succeeded} = 1`,
+    held: `jobs.worker_id = ${workerOf} AND jobs.claim_no = ${claimNo} AND (jobs.status IN ('pending', 'waiting', 'running') OR (${succeeded} = 1 AND jobs.status IN ('dead', 'cancelled')))`,
+    dies: `${succeeded} = 0 AND (${finalReason} IS NOT NULL OR jobs.attempt >= jobs.lost + jobs.max_attempts)`,
+    rows: `(VALUES ${groupRows(results, split.row)}) AS r (${split.names("part, id")})`,
+  };
+}
 
 /**
  * Events 8 to 10 for a group. `limited`: claimed from lines, under the lock of their rows.
@@ -35,28 +71,25 @@ export function recordResultsSql(
   retention: Retention,
   limited = false,
 ): string {
+  const { claimNo, finalReason, succeeds, held, dies, rows, more } = readGroup(
+    RESULT_COLUMNS,
+    results,
+  );
+  const [retryAt = "", retryQueue = "", record = ""] = more;
   const now = "UTC_TIMESTAMP(3)";
   const ended = `GREATEST(jobs.scheduled_at, ${now})`;
-  const goesOn = `r.succeeded = 0 AND NOT (${DIES})`;
+  const goesOn = `NOT (${succeeds}) AND NOT (${dies})`;
   const assignments = [
-    `jobs.attempts = ${ATTEMPTS}`,
+    `jobs.attempts = ${attemptsWith(claimNo, record)}`,
     "jobs.worker_id = NULL",
-    `jobs.run_at = IF(${goesOn}, r.retry_at, jobs.run_at)`,
-    `jobs.queue = IF(${goesOn}, r.retry_queue, jobs.queue)`,
+    `jobs.run_at = IF(${goesOn}, ${retryAt}, jobs.run_at)`,
+    `jobs.queue = IF(${goesOn}, ${retryQueue}, jobs.queue)`,
     `jobs.finished_at = IF(${goesOn} AND jobs.cancel_reason IS NULL, jobs.finished_at, ${now})`,
-    `jobs.reason = CASE WHEN r.succeeded = 1 THEN NULL WHEN ${DIES} THEN COALESCE(r.final_reason, ${text(REASON_USED_UP)}) ELSE COALESCE(jobs.cancel_reason, jobs.reason) END`,
-    `jobs.due_at = CASE WHEN r.succeeded = 1 THEN ${ended} + ${interval(retention.succeededMs)} WHEN ${DIES} OR jobs.cancel_reason IS NOT NULL THEN ${ended} + ${interval(retention.endedMs)} ELSE GREATEST(r.retry_at, ${now}) END`,
-    `jobs.status = CASE WHEN r.succeeded = 1 THEN 'succeeded' WHEN ${DIES} THEN 'dead' WHEN jobs.cancel_reason IS NOT NULL THEN 'cancelled' ELSE ${limited ? IN_LINE : "'pending'"} END`,
+    `jobs.reason = CASE WHEN ${succeeds} THEN NULL WHEN ${dies} THEN COALESCE(${finalReason}, ${text(REASON_USED_UP)}) ELSE COALESCE(jobs.cancel_reason, jobs.reason) END`,
+    `jobs.due_at = CASE WHEN ${succeeds} THEN ${ended} + ${interval(retention.succeededMs)} WHEN ${dies} OR jobs.cancel_reason IS NOT NULL THEN ${ended} + ${interval(retention.endedMs)} ELSE GREATEST(${retryAt}, ${now}) END`,
+    `jobs.status = CASE WHEN ${succeeds} THEN 'succeeded' WHEN ${dies} THEN 'dead' WHEN jobs.cancel_reason IS NOT NULL THEN 'cancelled' ELSE ${limited ? IN_LINE : "'pending'"} END`,
   ];
-  const columns = `part, id, ${GUARD_COLUMNS}, retry_at, retry_queue, record`;
-  const rows = groupRows(results, (result) => {
-    const [retryAt, retryQueue] =
-      result.kind === "fail"
-        ? [instant(result.retryAtMs), integer(result.retryQueue)]
-        : ["NULL", "NULL"];
-    return `${guardColumns(result)},${retryAt},${retryQueue},${json(result.record)}`;
-  });
-  return `UPDATE (VALUES ${rows}) AS r (${columns}) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE ${HELD}`;
+  return `UPDATE ${rows} ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE ${held}`;
 }
 
 /**
@@ -69,13 +102,6 @@ export function recordResultsSql(
  * Result: not used.
  */
 export function insertDeadLettersSql(results: readonly Ended[]): string {
-  const rows = groupRows(results, guardColumns);
-  return `INSERT INTO dead_letters (tenant_id, job_id, part, task_id, died_at) SELECT jobs.tenant_id, jobs.id, jobs.part, jobs.task_id, UTC_TIMESTAMP(3) FROM (VALUES ${rows}) AS r (part, id, ${GUARD_COLUMNS}) ${JOBS_OF_GROUP} WHERE ${HELD} AND ${DIES} ON DUPLICATE KEY UPDATE died_at = UTC_TIMESTAMP(3)`;
-}
-
-const GUARD_COLUMNS = "worker_id, claim_no, succeeded, final_reason";
-
-function guardColumns(result: Ended): string {
-  const finalReason = result.kind === "fail" ? text(result.finalReason) : "NULL";
-  return `${workerId(result.workerId)},${integer(result.claimNo)},${result.kind === "succeed" ? 1 : 0},${finalReason}`;
+  const { held, dies, rows } = readGroup(GUARD_COLUMNS, results);
+  return `INSERT INTO dead_letters (tenant_id, job_id, part, task_id, died_at) SELECT jobs.tenant_id, jobs.id, jobs.part, jobs.task_id, UTC_TIMESTAMP(3) FROM ${rows} ${JOBS_OF_GROUP} WHERE ${held} AND ${dies} ON DUPLICATE KEY UPDATE died_at = UTC_TIMESTAMP(3)`;
 }
