@@ -3,7 +3,12 @@
  * connects. The owner's password is RDS's own secret; only migrations use it.
  */
 import { Duration, RemovalPolicy } from "aws-cdk-lib";
-import type { ISecurityGroup, IVpc, SubnetSelection } from "aws-cdk-lib/aws-ec2";
+import {
+  type ISecurityGroup,
+  type IVpc,
+  SecurityGroup,
+  type SubnetSelection,
+} from "aws-cdk-lib/aws-ec2";
 import { Grant, type IGrantable } from "aws-cdk-lib/aws-iam";
 import { LogGroup, type RetentionDays } from "aws-cdk-lib/aws-logs";
 import {
@@ -124,7 +129,7 @@ export class Aurora extends Construct {
       clusterIdentifier: identifier,
       vpc,
       vpcSubnets: subnets,
-      securityGroups: [securityGroup],
+      securityGroups: [this.#asItIs("DatabaseGroup", securityGroup)],
       writer: ClusterInstance.serverlessV2("Writer", instance),
       // Scaled with the writer, so that it can take its work at once; in another zone by RDS's own choice.
       readers: [ClusterInstance.serverlessV2("Reader", { ...instance, scaleWithWriter: true })],
@@ -155,12 +160,17 @@ export class Aurora extends Construct {
     return cluster;
   }
 
+  /** The network stack says who reaches whom: the CDK adds no rules here. */
+  #asItIs(id: string, { securityGroupId }: ISecurityGroup): ISecurityGroup {
+    return SecurityGroup.fromSecurityGroupId(this, id, securityGroupId, { mutable: false });
+  }
+
   #addProxy(vpc: IVpc, proxy: NonNullable<AuroraProps["proxy"]>): Database {
     const made = this.cluster.addProxy("Proxy", {
       secrets: [this.appAccount],
       vpc,
       vpcSubnets: proxy.subnets,
-      securityGroups: [proxy.securityGroup],
+      securityGroups: [this.#asItIs("ProxyGroup", proxy.securityGroup)],
       requireTLS: true,
     });
     return databaseAt(made.endpoint, this.appAccount.secretArn);

@@ -1,5 +1,7 @@
 /** A cell is one line of config.ts; each stands on its own, and is what cdk-nag (AwsSolutions) accepts, with reasons. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { describe, it } from "node:test";
 import { type App, Validations } from "aws-cdk-lib";
 import { Queue } from "aws-cdk-lib/aws-sqs";
@@ -105,7 +107,39 @@ describe("cdk-nag", () => {
     Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
     assert.throws(() => app.synth(), /Validation failed/);
   });
+
+  it("decides on `npm run synth`: the CDK's command line looks at findings of stacks that it is asked for only", () => {
+    const path = resolve(import.meta.dirname, "../../package.json");
+    const { scripts } = JSON.parse(readFileSync(path, "utf8"));
+    assert.equal(scripts.synth, "cdk synth -q --strict '**'");
+  });
+
+  it("finds nothing when every option is taken", () => {
+    const app = makeApp("prod");
+    const [cell] = stageOf(app).cells;
+    assert.ok(cell);
+    new Cell(app, "prod", everyOption(cell));
+    app.synth();
+    assert.deepEqual(new AwsSolutionsChecks(app).validateScope(app).violations, []);
+  });
 });
+
+function everyOption(cell: CellConfig): CellConfig {
+  const domain = {
+    name: "api.example.com",
+    iamName: "signed.example.com",
+    certificateArn: "arn:aws:acm:eu-west-1:123456789012:certificate/one",
+  };
+  return {
+    ...cell,
+    network: { ...cell.network, executorEgress: "own-addresses" },
+    data: { ...cell.data, proxy: true, ioOptimized: true },
+    api: { ...cell.api, domain, callerAccounts: ["210987654321"] },
+    workers: { ...cell.workers, executorSpotPercent: 50 },
+    alarmEmail: "on-call@example.com",
+    tracing: true,
+  };
+}
 
 function listAcknowledged(app: App): Acknowledged[] {
   const key = Validations.ACKNOWLEDGED_RULES_METADATA_KEY;
