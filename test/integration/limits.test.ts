@@ -162,7 +162,7 @@ describe("limits", () => {
   });
 
   test(`executors that take, let go and die for ${RACE_SECONDS} s never hold more slots than there are`, async () => {
-    const limit = 7;
+    const limit = 3;
     const key = keyOf(0);
     await shard.limits.put(key, { concurrency: limit });
     await databases.run(`DELETE FROM limit_slots WHERE limit_key = '${key}'`);
@@ -191,7 +191,7 @@ describe("limits", () => {
           assert.ok(!claims.has(`${id} ${claimNo}`), `claimed twice: ${id}`);
           claims.add(`${id} ${claimNo}`);
         }
-        const kept = Math.floor(Math.random() * 3);
+        const kept = Math.floor(Math.random() * 4);
         count(worker, Math.min(kept, held.get(worker) ?? 0));
         const { claimedAtMs: takenAtMs } = taken;
         await own.limits.keepSlots(worker, [{ key, slots: kept, takenAtMs }]);
@@ -205,7 +205,7 @@ describe("limits", () => {
     }
     await Promise.all(Array.from({ length: 4 }, () => executor(openShard())));
     assert.ok(claims.size > RACE_SECONDS, `${claims.size} claims`);
-    assert.ok(most >= limit - 1, `${most} at most`);
+    assert.equal(most, limit, "all of them were in use");
   });
 });
 
