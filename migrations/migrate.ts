@@ -74,7 +74,8 @@ async function migrateDatabase(
   }
   const db = open(mysqlUrl, database);
   try {
-    const migrator = new Migrator({ db, provider: new SqlFiles(join(ROOM, set)) });
+    const provider = new SqlFiles(join(ROOM, set), () => listApplied(mysqlUrl, database));
+    const migrator = new Migrator({ db, provider });
     const { error, results = [] } = await migrator.migrateToLatest();
     for (const { migrationName, status } of results) {
       if (status === "Success") onProgress(`${database}: applied ${migrationName}`);
@@ -102,12 +103,28 @@ function open(mysqlUrl: string, database?: string): Kysely<unknown> {
   return new Kysely<unknown>({ dialect: new MysqlDialect({ pool }) });
 }
 
-/** The migrations of one folder, by name: `0001_create_tasks` and so on. */
+/** Of Kysely's own list, which is there by then; by a connection of its own, as the migrator holds the other one. */
+async function listApplied(mysqlUrl: string, database: string): Promise<string[]> {
+  const db = open(mysqlUrl, database);
+  try {
+    const { rows } = await sql<{ name: string }>`SELECT name FROM kysely_migration`.execute(db);
+    return rows.map(({ name }) => name);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/**
+ * The migrations of one folder, by name: `0001_create_tasks` and so on. Those that were applied after our last one are a newer
+ * release's, to which this one comes back (a rollback): migrations only expand, so they are left alone. Kysely would refuse them.
+ */
 class SqlFiles implements MigrationProvider {
   readonly #folder: string;
+  readonly #listApplied: () => Promise<string[]>;
 
-  constructor(folder: string) {
+  constructor(folder: string, applied: () => Promise<string[]>) {
     this.#folder = folder;
+    this.#listApplied = applied;
   }
 
   async getMigrations(): Promise<Record<string, Migration>> {
@@ -123,6 +140,9 @@ class SqlFiles implements MigrationProvider {
         },
       };
     }
+    const newest = Object.keys(migrations).at(-1) ?? "";
+    for (const name of await this.#listApplied())
+      if (name > newest) migrations[name] = { up: () => Promise.resolve() };
     return migrations;
   }
 }

@@ -68,6 +68,31 @@ describe("migrate", () => {
     }
   });
 
+  test("what a newer release has applied is left alone; what is missing in the middle is not passed over", async () => {
+    const connection = await createConnection(testMysqlUrl());
+    const list = `${databasePrefix}0.kysely_migration`;
+    const note = (name: string) =>
+      connection.query(`INSERT INTO ${list} (name, timestamp) VALUES (?, '2099-01-01T00:00:00Z')`, [
+        name,
+      ]);
+    try {
+      const lines: string[] = [];
+      await note("9998_expand_one");
+      await note("9999_expand_two");
+      const onProgress = (line: string) => void lines.push(line);
+      await migrate({ mysqlUrl: testMysqlUrl(), databasePrefix, onProgress });
+      assert.deepEqual(lines, []);
+      await note("0001_never_there");
+      await assert.rejects(
+        migrate({ mysqlUrl: testMysqlUrl(), databasePrefix }),
+        /0001_never_there/,
+      );
+    } finally {
+      await connection.query(`DELETE FROM ${list} WHERE timestamp LIKE '2099%'`);
+      await connection.end();
+    }
+  });
+
   test("a server that is not there is one clear line", async () => {
     await assert.rejects(
       migrate({ mysqlUrl: "mysql://root@127.0.0.1:1", databasePrefix }),
