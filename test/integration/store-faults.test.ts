@@ -2,11 +2,13 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { openShards } from "#adapters/mysql/shards.ts";
+import { endpointKey } from "#core/domain/call-limit.ts";
 import { OutcomeUnknown } from "#core/domain/errors.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { ClaimedJob, ClaimResult, JobResult } from "#core/ports/job-store.ts";
+import type { TakeLimitedResult } from "#core/ports/limit-store.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import { buildTask, HOUR_MS, makeWorker, RETENTION } from "#test/contract/builders.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
@@ -36,7 +38,7 @@ describe("stores whose answers are lost", () => {
     await databases.drop();
   });
   beforeEach(async () => {
-    for (const table of ["tasks", "task_versions", "jobs"]) {
+    for (const table of ["tasks", "task_versions", "jobs", "limit_slots", "limited"]) {
       await databases.run(`DELETE FROM ${table}`);
     }
     worker = makeWorker();
@@ -106,6 +108,71 @@ describe("stores whose answers are lost", () => {
     assert.ok(result.kind === "unknown", "the claim's deadline has destroyed the connection");
     assert.deepEqual((await shard.jobs.adopt(result.claim)).jobs, []);
     assert.equal((await claimAll()).length, 3);
+  });
+
+  /** Puts a limit on the endpoint of tasks to come, and asks for its slots and jobs. */
+  async function limitTasks(): Promise<() => Promise<TakeLimitedResult>> {
+    const { task, version } = buildTask(Date.now());
+    const key = endpointKey(task.tenantId, version.request.url);
+    assert.ok(key !== null);
+    await shard.limits.put(key, { concurrency: 5 });
+    const built = buildTask(Date.now(), { task: { tenantId: task.tenantId } });
+    await shard.tasks.create(built);
+    for (let run = 1; run <= 3; run++) {
+      await shard.tasks.runNow(task.tenantId, built.task.id, (current, nowMs) =>
+        makeManualJob(current, "manual", nowMs, run, null),
+      );
+    }
+    const queues = [0, 16, 32, 48];
+    const line = { key, queues, slotsMax: 5, tenantSlotsMax: 0, jobsMax: 10 };
+    return () => shard.limits.takeLimited({ workerId: worker, aheadMs: 1_000, lines: [line] });
+  }
+
+  async function placesInLine(): Promise<number> {
+    const [row] = await databases.run("SELECT COUNT(*) AS places FROM limited");
+    return Number(row?.places);
+  }
+
+  test("a take whose COMMIT happened unheard is unknown, and its jobs are adopted", async () => {
+    const take = await limitTasks();
+    proxy.addFault({ kind: "cut-answer", at: "COMMIT" });
+    const result = await take();
+    assert.ok(result.kind === "unknown");
+    assert.equal(result.claim.lines[0]?.slots, 5);
+    const { jobs } = await shard.jobs.adopt(result.claim);
+    assert.deepEqual(jobs, result.claim.jobs);
+    assert.deepEqual([jobs.length, await placesInLine()], [3, 0]);
+  });
+
+  test("a take whose COMMIT never arrived is unknown too: no job and no slot of it is ours", async () => {
+    const take = await limitTasks();
+    proxy.addFault({ kind: "cut-before", at: "COMMIT" });
+    const result = await take();
+    assert.ok(result.kind === "unknown");
+    assert.deepEqual((await shard.jobs.adopt(result.claim)).jobs, []);
+    assert.deepEqual([...(await databases.run("SELECT * FROM limit_slots"))], []);
+    assert.equal(await placesInLine(), 3);
+    const again = await take();
+    assert.ok(again.kind === "taken");
+    assert.equal(again.jobs.length, 3);
+  });
+
+  test("jobs of a limit whose give-back was not answered stand in line once", async () => {
+    for (const kind of ["cut-answer", "cut-before"] as const) {
+      await databases.run("DELETE FROM limited");
+      await databases.run("DELETE FROM jobs");
+      const taken = await (await limitTasks())();
+      assert.ok(taken.kind === "taken" && taken.jobs.length === 3);
+      const held = taken.jobs.map((job) => ({ ...job, workerId: worker }));
+      proxy.addFault({ kind, at: "COMMIT" });
+      await assert.rejects(shard.jobs.giveBack(held, RETENTION), OutcomeUnknown);
+      const written = kind === "cut-before" ? 3 : 0;
+      const again = await shard.jobs.giveBack(held, RETENTION);
+      assert.deepEqual(again, { written, lostRaces: 3 - written });
+      assert.equal(await placesInLine(), 3);
+      const back = { status: "waiting", attempt: 0, claim_no: 1 };
+      assert.deepEqual(await rows("status, attempt, claim_no"), [back, back, back]);
+    }
   });
 
   test("results whose answer was lost are written once, and repeating them changes nothing", async () => {
