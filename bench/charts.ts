@@ -9,7 +9,7 @@ const BOTTOM = 56;
 const INNER_WIDTH = WIDTH - LEFT - RIGHT;
 const INNER_HEIGHT = HEIGHT - TOP - BOTTOM;
 const FLOOR = TOP + INNER_HEIGHT;
-const COLOURS = ["#b3261e", "#d98200", "#1b6ec2", "#5f6b76"];
+export const COLOURS = ["#b3261e", "#d98200", "#1b6ec2", "#5f6b76"];
 /** Points of a line: enough for its shape. */
 const POINTS = 200;
 
@@ -79,14 +79,14 @@ function picture(title: string, parts: readonly string[]): string {
   return `${[head, back, name, line(LEFT, FLOOR, WIDTH - RIGHT, FLOOR), ...parts].join("\n")}\n</svg>\n`;
 }
 
-function line(x1: number, y1: number, x2: number, y2: number): string {
+export function line(x1: number, y1: number, x2: number, y2: number): string {
   return `<line x1="${n(x1)}" y1="${n(y1)}" x2="${n(x2)}" y2="${n(y2)}" stroke="#d5d9dd"/>`;
 }
 
-function text(x: number, y: number, content: string, anchor = "middle"): string {
+export function text(x: number, y: number, content: string, anchor = "middle"): string {
   return `<text x="${n(x)}" y="${n(y)}" text-anchor="${anchor}" fill="#333">${content}</text>`;
 }
 
-function n(value: number): string {
+export function n(value: number): string {
   return value.toFixed(1);
 }

@@ -8,6 +8,7 @@ import { LAG_HEADS, lagFigures, lagLines, lagRows, lagsByPriority } from "./lag.
 import { buildLoadModel, STEADY_GROUP } from "./load-model.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
 import { giveSigningSecrets } from "./signing-secrets.ts";
+import { runSoak } from "./soak.ts";
 import { openBenchDatabases } from "./stack.ts";
 
 const SECONDS = 120;
@@ -27,6 +28,7 @@ export const scenario: Scenario = {
 
 async function runP1(context: ScenarioContext): Promise<ScenarioOutcome> {
   const { say, signal, options } = context;
+  if (options.soak) return runSoak(context);
   const { quick, seed } = options;
   const seconds = options.seconds ?? (quick ? QUICK_SECONDS : SECONDS);
   await using databases = await openBenchDatabases("p1", context);

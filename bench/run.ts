@@ -3,7 +3,7 @@
  * with the figures, the machine and `"pass": true|false`. Progress goes to stderr. Exit code 0 only when it passes.
  *
  * `--save` keeps the figures, and the chart where there is one, in bench/results/. The load benches take `--quick`, `--seed N`,
- * `--seconds N`, `--executors N`, `--rounds N`, `--tls N` (p2, p3: N origins over TLS) and `--profile DIR` (CPU profiles of the executors).
+ * `--seconds N`, `--executors N`, `--rounds N`, `--tls N` (p2, p3: N origins over TLS), `--soak` (p1) and `--profile DIR` (CPU profiles of the executors).
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -23,6 +23,8 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Scenario>>> = {
   p1: async () => (await import("./p1.ts")).scenario,
   p2: async () => (await import("./p2.ts")).scenario,
   p3: async () => (await import("./p3.ts")).scenario,
+  p4: async () => (await import("./p4.ts")).scenario,
+  p5: async () => (await import("./p5.ts")).scenario,
   p6: async () => (await import("./p6.ts")).scenario,
   p7: async () => (await import("./p7.ts")).scenario,
   p8: async () => (await import("./p8.ts")).scenario,
@@ -58,6 +60,7 @@ function readArguments(args: readonly string[]): Arguments {
         executors: { type: "string" },
         rounds: { type: "string" },
         tls: { type: "string" },
+        soak: { type: "boolean", default: false },
         profile: { type: "string" },
       },
       allowPositionals: true,
@@ -69,7 +72,8 @@ function readArguments(args: readonly string[]): Arguments {
           ? `name a scenario: ${known}`
           : `no such scenario: ${positionals.join(" ")}; there are ${known}`,
       );
-    const kept = values.tls === undefined ? name : `${name}-tls-${values.tls}`;
+    const tls = values.tls === undefined ? "" : `-tls-${values.tls}`;
+    const kept = `${name}${tls}${values.soak ? "-soak" : ""}`;
     const saved = (kind: string) => (values.save ? [join(RESULTS, `${kept}.${kind}`)] : []);
     return {
       name,
@@ -82,12 +86,13 @@ function readArguments(args: readonly string[]): Arguments {
         executors: readNumber("executors", values.executors),
         rounds: readNumber("rounds", values.rounds),
         tls: readNumber("tls", values.tls) ?? 0,
+        soak: values.soak,
         profileDir: values.profile === undefined ? null : resolve(values.profile),
       },
     };
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const usage = `usage: npm run bench -- <scenario> [--json FILE] [--save] [--quick] [--seed N] [--seconds N] [--executors N] [--rounds N] [--tls ORIGINS] [--profile DIR]; scenarios: ${known}`;
+    const usage = `usage: npm run bench -- <scenario> [--json FILE] [--save] [--quick] [--seed N] [--seconds N] [--executors N] [--rounds N] [--tls ORIGINS] [--soak] [--profile DIR]; scenarios: ${known}`;
     throw new UsageError(usage, { cause: error });
   }
 }

@@ -22,6 +22,8 @@ export interface BenchOptions {
   readonly rounds: number | null;
   /** How many origins over TLS are called; 0: one without TLS. */
   readonly tls: number;
+  /** p1: half an hour of it, with memory, handles and lag over time. */
+  readonly soak: boolean;
   /** Where executors leave their CPU profiles. */
   readonly profileDir: string | null;
 }
