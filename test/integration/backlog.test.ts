@@ -79,6 +79,28 @@ describe("backlog", () => {
   });
 });
 
+test("a statement that has to wait for a connection is counted, others are not", async () => {
+  const { mysqlUrl, databasePrefix, drop } = await makeTestDatabases();
+  let waits = 0;
+  const onPoolWait = () => {
+    waits++;
+  };
+  const shards = openShards({ mysqlUrl, databasePrefix, poolSize: 2, onPoolWait });
+  const [shard] = shards.all();
+  assert.ok(shard);
+  const ask = () => shard.jobs.listRevocations(1);
+  try {
+    await ask();
+    await ask();
+    assert.equal(waits, 0);
+    await Promise.all(Array.from({ length: 5 }, ask));
+    assert.equal(waits, 3);
+  } finally {
+    await shards.close();
+    await drop();
+  }
+});
+
 test("a server that refuses large statements is said once, with what to set", async () => {
   const databases = await makeTestDatabases();
   const { mysqlUrl, databasePrefix, run } = databases;
