@@ -17,6 +17,7 @@ import {
   callsWithin,
   mayTake,
   planCalls,
+  planStarts,
   slotsWanted,
 } from "#core/domain/limited-take.ts";
 import {
@@ -164,6 +165,12 @@ export class MemoryLimitStore implements LimitStore {
   }
 }
 
+/** As an answer has them: absent where there are none. */
+function startsOf(key: LimitKey, starts: ReadonlyMap<LimitKey, readonly number[]>) {
+  const startsAtMs = starts.get(key);
+  return startsAtMs === undefined ? {} : { startsAtMs };
+}
+
 /** One take. */
 class Take {
   readonly #tables: MemoryTables;
@@ -182,6 +189,8 @@ class Take {
     const { lines, aheadMs } = this.#request;
     for (const [key, slotsMax] of slotsWanted(lines)) this.#hold(key, slotsMax);
     const until = { nowMs: this.#nowMs, untilMs: this.#nowMs + aheadMs + LIMIT_START_AHEAD_MS };
+    const startable = lines.filter(({ key }) => mayTake(key, (each) => this.#heldOf(each)));
+    const starts = planStarts(startable, this.#times, until);
     const found = lines.flatMap((line) => this.#find(line, waiting));
     const jobs = planCalls(found, lines, this.#times, until).map(({ item, startAtMs }) => ({
       ...this.#take(item.job),
@@ -199,6 +208,7 @@ class Take {
         key,
         ...this.#heldOf(key),
         tenant: this.#heldOf(tenantKeyOf(key)),
+        ...startsOf(key, starts),
       })),
       jobs,
     };

@@ -19,6 +19,7 @@ import {
   callsWithin,
   mayTake,
   planCalls,
+  planStarts,
   slotsWanted,
 } from "#core/domain/limited-take.ts";
 import {
@@ -82,8 +83,20 @@ async function take(
   const lines = request.lines.filter(({ key }) => free(key));
   const held = await holdSlots(session, request.workerId, limits, slotsWanted(lines));
   const heldOf = (key: LimitKey): HeldLimit => held.get(key) ?? { limit: null, slots: 0 };
-  const jobs = await takeJobs(session, { ...request, lines }, limits, heldOf);
-  const told = lines.map(({ key }) => ({ key, ...heldOf(key), tenant: heldOf(tenantKeyOf(key)) }));
+  const untilMs = nowMs + request.aheadMs + LIMIT_START_AHEAD_MS;
+  const startable = lines.filter(({ key }) => mayTake(key, heldOf));
+  const starts = planStarts(startable, limits.rates, { nowMs, untilMs });
+  const jobs = await takeJobs(session, { ...request, lines: startable }, limits);
+  const keys = new Set([...starts.keys(), ...jobs.map(({ limitKey }) => limitKey)]);
+  const next = [...limits.rates].flatMap(([key, { nextMs }]) =>
+    [...keys].some((each) => each === key || tenantKeyOf(each) === key) ? [{ key, nextMs }] : [],
+  );
+  if (next.length > 0) await session.write(updateNextCallsSql(next));
+  const told = lines.map(({ key }) => {
+    const startsAtMs = starts.get(key);
+    const line = { key, ...heldOf(key), tenant: heldOf(tenantKeyOf(key)) };
+    return startsAtMs === undefined ? line : { ...line, startsAtMs };
+  });
   return { claimedAtMs: nowMs, lines: told, jobs };
 }
 
@@ -170,15 +183,12 @@ async function takeJobs(
   session: Session,
   { workerId, aheadMs, lines }: TakeLimitedRequest,
   { nowMs, rates }: Limits,
-  heldOf: (key: LimitKey) => HeldLimit,
 ): Promise<LimitedJob[]> {
   const until = { nowMs, untilMs: nowMs + aheadMs + LIMIT_START_AHEAD_MS };
-  const branches = lines
-    .filter(({ key }) => mayTake(key, heldOf))
-    .flatMap(({ key, queues, jobsMax }) => {
-      const limit = Math.min(jobsMax, callsWithin(key, rates, until.untilMs));
-      return limit < 1 ? [] : queues.map((queue) => ({ key, queue, limit }));
-    });
+  const branches = lines.flatMap(({ key, queues, jobsMax }) => {
+    const limit = Math.min(jobsMax, callsWithin(key, rates, until.untilMs));
+    return limit < 1 ? [] : queues.map((queue) => ({ key, queue, limit }));
+  });
   if (branches.length === 0) return [];
   const rows = await session.select(selectLimitedSql(branches, nowMs + aheadMs));
   const found = rows.map((row) => ({ ...readClaimedJob(row), key: row[0] as LimitKey }));
@@ -192,9 +202,6 @@ async function takeJobs(
   const claimed = await session.write(claimJobsSql(jobs, workerId, nowMs, "waiting"));
   assert(claimed === jobs.length, "a take claims the jobs that it has locked");
   await session.write(deleteLimitedSql(jobs.map(({ id }) => id)));
-  const keys = new Set(jobs.flatMap(({ limitKey }) => [limitKey, tenantKeyOf(limitKey)]));
-  const next = [...rates].flatMap(([key, { nextMs }]) => (keys.has(key) ? [{ key, nextMs }] : []));
-  if (next.length > 0) await session.write(updateNextCallsSql(next));
   return jobs.map((job) => ({
     ...job,
     claimNo: job.claimNo + 1,

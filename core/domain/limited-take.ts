@@ -33,6 +33,7 @@ interface WantedLine {
   readonly slotsMax: number;
   readonly tenantSlotsMax: number;
   readonly jobsMax: number;
+  readonly startsMax?: number;
 }
 
 /** How many slots are wanted of each key that the lines are held to, in the order of the keys: whoever locks them does it in that. */
@@ -99,6 +100,27 @@ export function planCalls<Item extends Candidate>(
     left.set(key, jobsLeft - 1);
     return [{ item, startAtMs: own.length === 0 ? null : Math.ceil(atMs) }];
   });
+}
+
+/** Instants in whole ms for jobs that a worker has already: at most `startsMax` of each line, as far as its rates allow up to `untilMs`. */
+export function planStarts(
+  lines: readonly WantedLine[],
+  rates: ReadonlyMap<LimitKey, CallTimes>,
+  { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number },
+): Map<LimitKey, number[]> {
+  const starts = new Map<LimitKey, number[]>();
+  for (const { key, startsMax = 0 } of lines) {
+    const own = ratesOf(key, rates);
+    const atMs: number[] = [];
+    while (own.length > 0 && atMs.length < startsMax) {
+      const nextMs = Math.max(nowMs, ...own.map((rate) => rate.nextMs));
+      if (nextMs > untilMs) break;
+      for (const rate of own) rate.take(nextMs);
+      atMs.push(Math.ceil(nextMs));
+    }
+    if (atMs.length > 0) starts.set(key, atMs);
+  }
+  return starts;
 }
 
 /** How many calls of a line its rates let start up to `untilMs`, Infinity where there is none. */

@@ -160,8 +160,8 @@ export const LIMIT_PER_SECOND_MAX = 1_000;
 export const LIMIT_WAITING_COUNTED_MAX = 1_000;
 /** Slots that were not used for so long go back. */
 export const LIMIT_IDLE_MS = 1_000;
-/** A start that was late by so much is made up for; of a rate's pace nothing more is. */
-export const LIMIT_PACE_SLACK_MS = 20;
+/** An instant that a rate has given may be used so late at least. */
+export const START_LATE_MS_MIN = 20;
 /** Lines that one take is for, and jobs that an executor holds of one line and of all whose turn has not come. */
 export const LIMIT_LINES_MAX = 100;
 export const LINE_HELD_MAX = 500;

@@ -20,6 +20,8 @@ export interface LineRequest {
   readonly tenantSlotsMax: number;
   /** 0: only slots are taken, or given back. */
   readonly jobsMax: number;
+  /** With a rate: further instants for jobs that the worker has of the line, whose own have passed unused. Not given: none. */
+  readonly startsMax?: number;
 }
 
 export interface TakeLimitedRequest {
@@ -42,11 +44,13 @@ export interface HeldLimit {
 export interface TakenLine extends HeldLimit {
   readonly key: LimitKey;
   readonly tenant: HeldLimit;
+  /** What was asked for by `startsMax`, as far as the rate allows; absent where that is none. */
+  readonly startsAtMs?: readonly number[];
 }
 
 export type LimitedJob = ClaimedJob & {
   readonly limitKey: LimitKey;
-  /** Whole ms on the database's clock: it may not start before; null: no rate holds for it. */
+  /** Whole ms on the database's clock, at which a call of its line may start; null: no rate holds for it. */
   readonly startAtMs: number | null;
 };
 

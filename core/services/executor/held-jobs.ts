@@ -16,7 +16,7 @@ import { type Grant, LimitLines } from "./limit-lines.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
 
 export interface HeldJob {
-  /** With a rate, it may start at `startAtMs` at the earliest. */
+  /** With a rate, `startAtMs` is an instant for a call of its line. */
   readonly job: ClaimedJob & Partial<Pick<LimitedJob, "startAtMs">>;
   readonly version: CarriedVersion;
   /** The id it was claimed under: results are written under it even after a fence. */
@@ -39,7 +39,7 @@ export class HeldJobs {
   readonly #database: DatabaseClock;
   readonly #onReady: () => void;
   readonly #held = new Set<HeldJob>();
-  readonly #early = new Heap<HeldJob>((a, b) => startMsOf(a) < startMsOf(b));
+  readonly #early = new Heap<HeldJob>((a, b) => a.job.runAtMs < b.job.runAtMs);
   readonly #ready = new ReadyJobs();
   readonly #lines = new LimitLines<HeldJob>();
   /** The one timer: for the first of those that are early. */
@@ -108,7 +108,7 @@ export class HeldJobs {
     let next = this.#early.peek();
     for (; next !== null; next = this.#early.peek()) {
       if (next.phase === "early") {
-        if (startMsOf(next) > nowMs) break;
+        if (next.job.runAtMs > nowMs) break;
         if (isLimited(next)) {
           next.phase = "limited";
           this.#lines.offer(next);
@@ -121,7 +121,7 @@ export class HeldJobs {
       this.#early.pop();
     }
     if (this.#admit(nowMs)) moved = true;
-    if (next !== null) this.#setTimer(startMsOf(next), nowMs);
+    if (next !== null) this.#setTimer(next.job.runAtMs, nowMs);
     if (moved) this.#onReady();
   }
 
@@ -247,10 +247,6 @@ export class HeldJobs {
 
 function isLimited({ job }: HeldJob): boolean {
   return job.limitKey !== null;
-}
-
-function startMsOf({ job }: HeldJob): number {
-  return Math.max(job.runAtMs, job.startAtMs ?? 0);
 }
 
 function isCritical({ job }: HeldJob): boolean {

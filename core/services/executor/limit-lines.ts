@@ -2,15 +2,16 @@
  * Limited jobs in this executor's hands, line by line: who may call now.
  *
  * A line is the limit key of its jobs; a job is held to the limit of its line and to its tenant's. It goes on when both have a
- * permit: fewer calls under way than slots held (slots are this executor's part of a limit, handed out by the store), and the pace of
- * a rate. Its end, whatever it is, frees what it had. Within a line the most urgent goes first, then the longest due; so it is
+ * permit: fewer calls under way than slots held (slots are this executor's part of a limit, handed out by the store). Its end, whatever
+ * it is, frees what it had. Where a rate holds, each call needs an instant too, from the store as well, so that executors together keep
+ * to it: one that is not used soon after its time is lost, and another has to be asked for. Within a line the most urgent goes first, then the longest due; so it is
  * between the lines of a tenant that has a limit of its own.
  *
  * Pure: the caller says what time it is, acts on what `admit` returns, and calls it again at `wakeAtMs`.
  */
 import { assert } from "#core/domain/assert.ts";
 import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-limit.ts";
-import { LIMIT_IDLE_MS, LIMIT_PACE_SLACK_MS } from "#core/domain/limits.ts";
+import { LIMIT_IDLE_MS, START_LATE_MS_MIN } from "#core/domain/limits.ts";
 
 /** A job as lines see it. */
 export interface Limited {
@@ -18,6 +19,8 @@ export interface Limited {
     readonly limitKey: LimitKey | null;
     readonly queue: number;
     readonly runAtMs: number;
+    /** With a rate: an instant for one call of its line. */
+    readonly startAtMs?: number | null;
   };
 }
 
@@ -29,6 +32,8 @@ export interface Grant {
   readonly slots: number;
   /** Of the take that granted it. */
   readonly takenAtMs: number;
+  /** Instants for calls of the line, where it is one. */
+  readonly startsAtMs?: readonly number[];
 }
 
 /** What is left of the slots of a key when some were given up. */
@@ -52,6 +57,8 @@ export interface LineView {
   readonly tenant: KeyView | null;
   readonly held: number;
   readonly waiting: number;
+  /** Jobs for whose call there is no instant in hand, although a rate asks for one. */
+  readonly lackingStarts: number;
   /** How long a call had its permits, on average; null before the first has ended. */
   readonly meanMs: number | null;
 }
@@ -65,8 +72,6 @@ interface KeyState extends KeyView {
   /** Most calls under way since `sinceMs`. */
   peak: number;
   sinceMs: number;
-  /** By the pace of a rate: no start before. */
-  nextStartMs: number;
 }
 
 interface Line<Item> {
@@ -75,13 +80,18 @@ interface Line<Item> {
   readonly tenantKey: LimitKey;
   /** Sorted, the next first. */
   readonly waiting: Item[];
-  /** All of the line that are here: not due, waiting, or under way. */
+  /** All of the line that are here: not due, waiting, or under way; of those under way. */
   held: number;
+  admitted: number;
+  /** Instants for its calls, sorted. */
+  readonly starts: number[];
   /** How long a permit was used, on average; null before the first end. */
   meanMs: number | null;
 }
 
 const MEAN_WEIGHT = 0.1;
+/** Of the time between two calls of a rate, in which an instant may be used: in no second is there more than one call too many. */
+const LATE_PART = 0.8;
 const UNKNOWN: KeyView = { limit: undefined, slots: 0 };
 
 export class LimitLines<Item extends Limited> {
@@ -109,7 +119,12 @@ export class LimitLines<Item extends Limited> {
 
   /** Takes in a job whose time may be still to come. */
   add(item: Item): void {
-    this.#lineOf(keyOf(item)).held++;
+    const line = this.#lineOf(keyOf(item));
+    line.held++;
+    addStarts(
+      line,
+      [item.job.startAtMs ?? null].filter((atMs) => atMs !== null),
+    );
   }
 
   /** The job's time has come: it stands in line. */
@@ -132,6 +147,7 @@ export class LimitLines<Item extends Limited> {
     if (admittedMs === undefined) this.#withdraw(line, item);
     else {
       this.#admitted.delete(item);
+      line.admitted--;
       for (const key of line.keys) key.busy--;
       const usedMs = Math.max(0, nowMs - admittedMs);
       line.meanMs =
@@ -142,8 +158,9 @@ export class LimitLines<Item extends Limited> {
 
   /** What the store has answered: from now on these hold. */
   grant(grants: readonly Grant[], nowMs: number): void {
-    for (const { key, limit, slots, takenAtMs } of grants) {
+    for (const { key, limit, slots, takenAtMs, startsAtMs = [] } of grants) {
       const state = this.#keyOf(key);
+      if (startsAtMs.length > 0) addStarts(this.#lineOf(key), startsAtMs);
       state.takenAtMs = takenAtMs;
       state.limit = limit;
       if (slots > state.slots) state.sinceMs = nowMs;
@@ -188,7 +205,7 @@ export class LimitLines<Item extends Limited> {
     }
     if (lines.size === 0) this.#waiting.delete(tenantKey);
     let wakeMs = Number.POSITIVE_INFINITY;
-    for (const line of lines) if (hasSlots(line)) wakeMs = Math.min(wakeMs, paceOf(line));
+    for (const line of lines) if (hasSlots(line)) wakeMs = Math.min(wakeMs, startOf(line, nowMs));
     if (Number.isFinite(wakeMs)) this.#wakes.set(tenantKey, wakeMs);
   }
 
@@ -196,14 +213,11 @@ export class LimitLines<Item extends Limited> {
     const item = line.waiting.shift();
     assert(item !== undefined, "a line that may go has a head");
     this.#admitted.set(item, nowMs);
+    line.admitted++;
+    if (rateOf(line) !== null) line.starts.shift();
     for (const key of line.keys) {
       key.busy++;
       key.peak = Math.max(key.peak, key.busy);
-      const perSecond = key.limit?.perSecond ?? null;
-      // A start that was late is made up for, but only so much: those after it would come all at once.
-      if (perSecond !== null)
-        key.nextStartMs =
-          Math.max(key.nextStartMs, nowMs - LIMIT_PACE_SLACK_MS) + 1_000 / perSecond;
     }
     return item;
   }
@@ -217,6 +231,10 @@ export class LimitLines<Item extends Limited> {
       tenant: key === tenantKey ? null : (this.#keys.get(tenantKey) ?? UNKNOWN),
       held: line?.held ?? 0,
       waiting: line?.waiting.length ?? 0,
+      lackingStarts:
+        line === undefined || rateOf(line) === null
+          ? 0
+          : Math.max(0, line.held - line.admitted - line.starts.length),
       meanMs: line?.meanMs ?? null,
     };
   }
@@ -241,7 +259,7 @@ export class LimitLines<Item extends Limited> {
       state.peak = state.busy;
       state.sinceMs = nowMs;
     }
-    this.#forgetUnused(nowMs);
+    this.#forgetUnused();
     return kept;
   }
 
@@ -256,13 +274,12 @@ export class LimitLines<Item extends Limited> {
     return kept;
   }
 
-  #forgetUnused(nowMs: number): void {
+  #forgetUnused(): void {
     for (const [key, line] of this.#lines)
       if (line.held === 0 && line.keys.every(({ slots }) => slots === 0)) this.#lines.delete(key);
     const used = new Set([...this.#lines.values()].flatMap(({ keys }) => keys));
     for (const [key, state] of this.#keys)
-      if (state.slots === 0 && state.nextStartMs <= nowMs && !used.has(state))
-        this.#keys.delete(key);
+      if (state.slots === 0 && !used.has(state)) this.#keys.delete(key);
   }
 
   #withdraw(line: Line<Item>, item: Item): void {
@@ -281,7 +298,10 @@ export class LimitLines<Item extends Limited> {
     const tenantKey = tenantKeyOf(key);
     const keys =
       key === tenantKey ? [this.#keyOf(key)] : [this.#keyOf(key), this.#keyOf(tenantKey)];
-    const line = { key, keys, tenantKey, waiting: [], held: 0, meanMs: null };
+    const line: Line<Item> = {
+      ...{ key, keys, tenantKey, waiting: [], starts: [] },
+      ...{ held: 0, admitted: 0, meanMs: null },
+    };
     this.#lines.set(key, line);
     return line;
   }
@@ -296,7 +316,6 @@ export class LimitLines<Item extends Limited> {
       busy: 0,
       peak: 0,
       sinceMs: Number.NEGATIVE_INFINITY,
-      nextStartMs: Number.NEGATIVE_INFINITY,
     };
     this.#keys.set(key, state);
     return state;
@@ -318,16 +337,28 @@ function hasSlots({ keys }: Line<unknown>): boolean {
   );
 }
 
-/** From when on the pace of its keys lets the line's next one start. */
-function paceOf({ keys }: Line<unknown>): number {
-  let atMs = Number.NEGATIVE_INFINITY;
-  for (const { limit, nextStartMs } of keys)
-    if ((limit?.perSecond ?? null) !== null) atMs = Math.max(atMs, nextStartMs);
-  return atMs;
+/** The tightest rate that holds for the line, in calls a second; null: none. */
+function rateOf({ keys }: Line<unknown>): number | null {
+  const rates = keys.flatMap(({ limit }) => limit?.perSecond ?? []);
+  return rates.length === 0 ? null : Math.min(...rates);
+}
+
+/** From when on the line's next call may start, by its rate: -Infinity without one, Infinity without an instant. Late ones are lost. */
+function startOf(line: Line<unknown>, nowMs: number): number {
+  const rate = rateOf(line);
+  if (rate === null) return Number.NEGATIVE_INFINITY;
+  const lateMs = Math.max(START_LATE_MS_MIN, (LATE_PART * 1_000) / rate);
+  while ((line.starts[0] ?? Number.POSITIVE_INFINITY) + lateMs < nowMs) line.starts.shift();
+  return line.starts[0] ?? Number.POSITIVE_INFINITY;
+}
+
+function addStarts(line: Line<unknown>, startsAtMs: readonly number[]): void {
+  line.starts.push(...startsAtMs);
+  line.starts.sort((a, b) => a - b);
 }
 
 function mayGo(line: Line<unknown>, nowMs: number): boolean {
-  return line.waiting.length > 0 && hasSlots(line) && paceOf(line) <= nowMs;
+  return line.waiting.length > 0 && hasSlots(line) && startOf(line, nowMs) <= nowMs;
 }
 
 function headOf<Item>({ waiting }: Line<Item>): Item {

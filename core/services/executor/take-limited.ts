@@ -26,7 +26,7 @@ import type {
 import type { DatabaseClock } from "./database-clock.ts";
 import type { HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
-import type { Kept, KeyView, LineView } from "./limit-lines.ts";
+import type { Grant, Kept, KeyView, LineView } from "./limit-lines.ts";
 
 interface TakeLimitedDeps {
   readonly limits: LimitStore;
@@ -206,13 +206,14 @@ export class LimitedTaking {
       (before?.slotsNotBeforeMs ?? 0) <= nowMs &&
       (lacks(own, slotsMax) || (tenant !== null && lacks(tenant, tenantSlotsMax)));
     const jobsMax = isShort ? Math.min(room, target - view.held) : 0;
+    const startsMax = view.lackingStarts;
     const isOld = eager && (before === undefined || nowMs - before.atMs > REFRESH_MS);
-    if (jobsMax === 0 && !wantsSlots && !isOld) return null;
+    if (jobsMax === 0 && startsMax === 0 && !wantsSlots && !isOld) return null;
     this.#asked.set(key, {
       ...{ slots: slotsMax, tenantSlots: tenantSlotsMax, target, atMs: nowMs },
       ...{ more: false, notBeforeMs: 0, slotsNotBeforeMs: before?.slotsNotBeforeMs ?? 0 },
     });
-    return { key, queues, slotsMax, tenantSlotsMax, jobsMax };
+    return { key, queues, slotsMax, tenantSlotsMax, jobsMax, startsMax };
   }
 
   /** From here on the answer holds; of one whose COMMIT was not answered, or under a lease that lapsed, the fewer slots. */
@@ -220,9 +221,10 @@ export class LimitedTaking {
     const { held } = this.#deps;
     const slotsOf = ({ slots: known }: KeyView, answered: number) =>
       isCertain ? answered : Math.min(known, answered);
-    const grants = lines.flatMap(({ key, limit, slots, tenant }) => {
+    const grants = lines.flatMap(({ key, limit, slots, tenant, startsAtMs = [] }): Grant[] => {
       const view = held.lines.lookAt(key);
-      const own = { key, limit, slots: slotsOf(view.own, slots), takenAtMs };
+      const starts = isCertain ? { startsAtMs } : {};
+      const own = { key, limit, slots: slotsOf(view.own, slots), takenAtMs, ...starts };
       if (view.tenant === null) return [own];
       const ofTenant = { ...tenant, slots: slotsOf(view.tenant, tenant.slots), takenAtMs };
       return [own, { ...ofTenant, key: tenantKeyOf(key) }];
@@ -241,14 +243,14 @@ export class LimitedTaking {
     for (const { limitKey } of jobs) taken.set(limitKey, (taken.get(limitKey) ?? 0) + 1);
     const answers = new Map(lines.map((line) => [line.key, line]));
     let soon = false;
-    for (const { key, jobsMax, slotsMax, tenantSlotsMax } of requests) {
+    for (const { key, jobsMax, startsMax = 0, slotsMax, tenantSlotsMax } of requests) {
       const answer = answers.get(key);
       const asked = this.#asked.get(key);
       // Another executor takes from it at this moment.
       if (answer === undefined) soon = true;
       if (answer === undefined || asked === undefined) continue;
-      const { limit, slots, tenant } = answer;
-      const isFull = (taken.get(key) ?? 0) >= jobsMax;
+      const { limit, slots, tenant, startsAtMs = [] } = answer;
+      const isFull = (taken.get(key) ?? 0) >= jobsMax && startsAtMs.length >= startsMax;
       asked.more = isFull && jobsMax > 0;
       soon ||= asked.more && asked.target <= FIRST_JOBS;
       if (isBelow(limit, slots, slotsMax) || isBelow(tenant.limit, tenant.slots, tenantSlotsMax))
