@@ -13,6 +13,7 @@ import type { HistoryStore } from "#core/ports/history-store.ts";
 import type { JobResult } from "#core/ports/job-store.ts";
 import { type Era, followEras } from "./eras.ts";
 import type { EventQueue } from "./event-queue.ts";
+import { LimitChecks } from "./limit-checks.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Trace } from "./trace.ts";
 
@@ -63,6 +64,7 @@ export class Ledger {
   readonly #options: LedgerOptions;
   readonly #marked = new Map<JobId, number>();
   readonly #removedClaims = new Map<JobId, number>();
+  readonly #limits: LimitChecks;
   #verb: Verb | null = null;
   #args: readonly unknown[] = [];
   #process: SimProcess | null = null;
@@ -71,6 +73,12 @@ export class Ledger {
     this.#options = options;
     this.#watchJobs();
     this.#watchTasks();
+    this.#limits = new LimitChecks({
+      tables: options.tables,
+      databaseNowMs: options.databaseNowMs,
+      nowMs: () => options.queue.nowMs,
+      violate: (rule, detail, job) => this.violate(rule, detail, job.id, job.taskId),
+    });
   }
 
   /** A verb is about to run on behalf of a process. */
@@ -128,6 +136,7 @@ export class Ledger {
       succeeded: false,
     };
     all.push(sent);
+    if (row !== undefined) this.#limits.sent(sent, row, call.url);
     return sent;
   }
 
@@ -146,7 +155,9 @@ export class Ledger {
         );
     if (tables.versionOf(row.taskId, row.taskVersion)?.request.url !== url)
       this.violate("sent another version's request", url, row.id);
-    if (row.trigger === "schedule" && row.scheduledAtMs >= this.punctualFromMs)
+    // What waits under a limit may be late.
+    const own = row.trigger === "schedule" && row.limitKey === null;
+    if (own && row.scheduledAtMs >= this.punctualFromMs)
       if (row.attempt === 1 && nowMs - row.runAtMs > this.lateMsMax)
         this.violate("late though nothing fails", `${nowMs - row.runAtMs} ms`, row.id);
   }

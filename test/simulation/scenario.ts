@@ -1,6 +1,7 @@
 /** What a seed stands for: how many of each process, which clocks, which faults, what the users ask for. */
 import type { CatchUp } from "#core/domain/task.ts";
 import type { SeededRandom } from "./seeded-random.ts";
+import type { Endpoint } from "./sim-endpoint.ts";
 import type { NetworkFaults } from "./sim-network.ts";
 import { NO_FAULTS } from "./sim-network.ts";
 import type { ClockFaults } from "./sim-process.ts";
@@ -38,7 +39,14 @@ export interface Scenario {
   /** What history takes for an answer, at most: long enough for somebody to come in between. */
   readonly historyMs: number;
   /** What most users ask for. */
-  readonly wishes: "any" | "retries" | "pauses";
+  readonly wishes: "any" | "pauses" | "runs" | "retries";
+  /** Of calls: set before anything is made. */
+  readonly limits: readonly {
+    /** Null: of all calls of a tenant. */
+    readonly endpoint: Endpoint | null;
+    readonly concurrency: number | null;
+    readonly perSecond: number | null;
+  }[];
   readonly disasters: readonly Disaster[];
   /** Faults stop then. */
   readonly healMs: number;
@@ -52,8 +60,15 @@ export interface Scenario {
 /** Longest stay of a dead executor's job, and the time that a backlog takes. */
 const RECOVERED_WITHIN_MS = 20_000;
 
+/**
+ * An edit, a resume too, may have occurrences made once more that have a row: as long as that is kept, they meet it. So retention
+ * outlasts every outage where tasks are changed, as it does in production; where it is short, tasks stay as they are.
+ */
+const RETENTION_MS = 120_000;
+
 export function drawScenario(random: SeededRandom): Scenario {
   const healMs = random.between(8_000, 34_000);
+  const archivesSoon = random.chance(0.5);
   const calm = random.chance(0.05);
   const disasters = calm ? [] : drawDisasters(random, healMs);
   return {
@@ -65,19 +80,27 @@ export function drawScenario(random: SeededRandom): Scenario {
     slots: random.pick([2, 4, 16]),
     tasks: random.between(2, 5),
     catchUps: random.pick([["all"], ["all", "latest", "none"]]),
-    retention: {
-      succeededMs: random.pick([2_000, 10_000, 60_000]),
-      endedMs: random.pick([500, 5_000, 60_000]),
-    },
+    retention: archivesSoon
+      ? { succeededMs: random.pick([2_000, 10_000]), endedMs: random.pick([500, 5_000]) }
+      : { succeededMs: RETENTION_MS, endedMs: RETENTION_MS },
     faults: calm ? NO_FAULTS : drawFaults(random),
     historyMs: random.pick([2, 2, 4_000]),
-    wishes: random.pick(["any", "any", "retries", "pauses"]),
+    wishes: random.pick(archivesSoon ? ["runs", "retries"] : ["any", "any", "pauses"]),
+    limits: random.chance(0.4) ? drawLimits(random) : [],
     disasters,
     healMs,
     endMs: healMs + RECOVERED_WITHIN_MS + random.between(2_000, 8_000),
     databaseStepsMs: disasters.filter(({ kind }) => kind === "step-database").length * 1_500,
     wrongClocks: random.chance(0.7),
   };
+}
+
+function drawLimits(random: SeededRandom): Scenario["limits"] {
+  return Array.from({ length: random.between(1, 3) }, () => ({
+    endpoint: random.pick([null, "ok", "flaky", "slow", "slow"] as const),
+    concurrency: random.pick([1, 1, 2, 3]),
+    perSecond: null,
+  }));
 }
 
 function drawFaults(random: SeededRandom): NetworkFaults {

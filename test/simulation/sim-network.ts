@@ -42,14 +42,22 @@ const READS = new Set<string>([
   ...["poll", "find", "findByName", "exists", "list", "lookAhead", "loadVersions", "loadCallParts"],
   ...["listHeldBy", "listPastBackstop", "listArchivable", "countArchivable", "listRevocations"],
   ...["listPresent", "listByTask", "listDeadLetters", "listExpired", "listFenced", "adopt"],
-  ...["listSigningSecrets"],
+  ...["listSigningSecrets", "listLines", "countWaiting"],
 ]);
 const SAFE_TO_REPEAT = new Set<string>([
   ...["renew", "fence", "recordResults", "giveBack", "rescue", "deleteArchived", "prune", "purge"],
-  ...["remove", "pruneFenced", "write"],
+  ...["remove", "pruneFenced", "write", "keepSlots", "releaseLine"],
 ]);
+const CLAIMS = new Set<string>(["claimDue", "takeCritical", "takeLimited"]);
 const DEADLINES_MS: Partial<Record<string, number>> = {
-  ...{ poll: 2_000, claimDue: 1_000, takeCritical: 1_000, renew: 1_000, register: 1_000 },
+  ...{
+    poll: 2_000,
+    claimDue: 1_000,
+    takeCritical: 1_000,
+    takeLimited: 1_000,
+    renew: 1_000,
+    register: 1_000,
+  },
 };
 const DEADLINE_MS = 5_000;
 const HISTORY = "history.";
@@ -115,6 +123,8 @@ export class SimNetwork {
       jobs: this.#reach(process, shard.jobs),
       workers: this.#reach(process, shard.workers),
       secrets: this.#reach(process, shard.secrets),
+      backlog: this.#reach(process, shard.backlog),
+      limits: this.#reach(process, shard.limits),
     };
     return {
       forTask: () => reached,
@@ -261,7 +271,7 @@ const FAULTY = 0.3;
 
 /** Who claims knows after its SELECT what it is claiming: it is told so at its deadline, and that the COMMIT was not answered. */
 function loseAnswer(fate: Fate, verb: string): void {
-  if (verb === "claimDue" || verb === "takeCritical") {
+  if (CLAIMS.has(verb)) {
     fate.after = unknown();
     fate.answerMs = DEADLINES_MS[verb] ?? DEADLINE_MS;
     fate.requestMs = 0;

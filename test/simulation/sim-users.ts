@@ -1,4 +1,5 @@
 /** Tenants: they make tasks, and change their minds about them, through the services that the API calls. */
+import { endpointKey, type LimitKey, tenantKey } from "#core/domain/call-limit.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { JobStatus, Retention } from "#core/domain/job.ts";
@@ -20,7 +21,7 @@ import { runTask } from "#core/services/tasks/run-task.ts";
 import type { TaskSettings } from "#core/services/tasks/task-settings.ts";
 import type { Scenario } from "./scenario.ts";
 import type { SeededRandom } from "./seeded-random.ts";
-import { ENDPOINTS } from "./sim-endpoint.ts";
+import { ENDPOINTS, type Endpoint } from "./sim-endpoint.ts";
 import { EPOCH_MS } from "./sim-process.ts";
 
 export const TENANTS = ["acme", "umbra"] as readonly string[] as readonly TenantId[];
@@ -41,14 +42,18 @@ export interface Known {
   jobs(taskId: TaskId, status?: JobStatus): readonly JobId[];
 }
 
+/** Those that leave the task as it is, or end it. */
+const PLAIN = ["run", "run", "cancel", "cancel", "create", "delete", "limit"] as const;
 const VERBS = [
-  ...(["pause", "pause", "resume", "resume", "run", "run", "request", "schedule"] as const),
-  ...(["priority", "cancel", "cancel", "retry", "retry-all", "create", "delete"] as const),
+  ...PLAIN,
+  ...(["pause", "pause", "resume", "resume", "request", "schedule", "priority"] as const),
+  ...(["retry", "retry-all"] as const),
 ] as const;
 const WISHES: Record<Scenario["wishes"], readonly (typeof VERBS)[number][]> = {
   any: VERBS,
-  retries: [...VERBS, ...(["retry", "retry", "retry", "retry-all", "retry-all"] as const)],
   pauses: [...VERBS, ...(["pause", "resume", "pause", "resume", "pause", "resume"] as const)],
+  runs: [...PLAIN, "retry", "retry-all"],
+  retries: [...PLAIN, ...(["retry", "retry", "retry", "retry-all", "retry-all"] as const)],
 };
 
 export function drawSettings(scenario: Scenario, random: SeededRandom, nowMs: number) {
@@ -87,9 +92,20 @@ function drawSchedule(random: SeededRandom, nowMs: number): Schedule {
   return { type: "every", seconds, anchor: "1970-01-01T00:00:00.000Z" };
 }
 
+/** Null: of all of the tenant's calls. */
+export function limitKeyOf(tenantId: TenantId, endpoint: Endpoint | null): LimitKey {
+  const key = endpoint === null ? tenantKey(tenantId) : endpointKey(tenantId, originOf(endpoint));
+  if (key === null) throw new Error("an endpoint of the simulation has a key");
+  return key;
+}
+
+function originOf(endpoint: Endpoint): string {
+  return `https://${endpoint}.example`;
+}
+
 function drawRequest(random: SeededRandom): TaskSettings["request"] {
-  const kind = random.pick([...ENDPOINTS, "ok", "ok", "flaky", "slow"]);
-  const url = `https://${kind}.example/${random.between(1, 1e9)}`;
+  const kind = random.pick([...ENDPOINTS, ...(["ok", "ok", "flaky", "slow"] as const)]);
+  const url = `${originOf(kind)}/${random.between(1, 1e9)}`;
   return { method: "POST", url, headers: {}, body: null, bodyBase64: null };
 }
 
@@ -132,6 +148,13 @@ async function changeOne(
     case "delete":
       if (random.chance(0.5)) await deleteTask(deps, tenantId, id, null);
       return;
+    case "limit": {
+      if (scenario.limits.length === 0 || random.chance(0.5)) return;
+      const { endpoint } = random.pick(scenario.limits);
+      const limit = { concurrency: random.pick([null, 1, 4]) };
+      await deps.shards.forTenant(tenantId).limits.put(limitKeyOf(tenantId, endpoint), limit);
+      return;
+    }
     case "request":
     case "schedule":
     case "priority":

@@ -21,7 +21,7 @@ import { SimEndpoints } from "./sim-endpoint.ts";
 import { NO_FAULTS, SimNetwork } from "./sim-network.ts";
 import { EPOCH_MS, SimProcess } from "./sim-process.ts";
 import { readHistoryOf } from "./sim-reader.ts";
-import { drawSettings, type Known, TENANTS } from "./sim-users.ts";
+import { drawSettings, type Known, limitKeyOf, TENANTS } from "./sim-users.ts";
 import { Trace } from "./trace.ts";
 
 /** After the last occurrence, with nothing failing: the longest way from there to an end. */
@@ -125,6 +125,11 @@ export class World {
     const random = this.#random;
     const { clock } = process;
     const deps = { shards: this.#shards, clock, random, retention: this.scenario.retention };
+    for (const { endpoint, concurrency, perSecond } of this.scenario.limits)
+      for (const tenantId of TENANTS) {
+        const key = limitKeyOf(tenantId, endpoint);
+        await this.#shards.all()[0]?.limits.put(key, { concurrency, perSecond });
+      }
     for (let i = 0; i < this.scenario.tasks; i++) {
       const tenantId = random.pick(TENANTS);
       const made = await createTask(
