@@ -123,6 +123,7 @@ export class Aurora extends Construct {
           removalPolicy: RemovalPolicy.DESTROY,
         }),
     );
+    const [first = "", second = ""] = vpc.availabilityZones;
     const instance = { publiclyAccessible: false, autoMinorVersionUpgrade: false };
     const cluster = new DatabaseCluster(this, "Cluster", {
       engine,
@@ -130,9 +131,15 @@ export class Aurora extends Construct {
       vpc,
       vpcSubnets: subnets,
       securityGroups: [this.#asItIs("DatabaseGroup", securityGroup)],
-      writer: ClusterInstance.serverlessV2("Writer", instance),
-      // Scaled with the writer, so that it can take its work at once; in another zone by RDS's own choice.
-      readers: [ClusterInstance.serverlessV2("Reader", { ...instance, scaleWithWriter: true })],
+      writer: ClusterInstance.serverlessV2("Writer", { ...instance, availabilityZone: first }),
+      // In another zone, and scaled with the writer, so that it can take its work at once.
+      readers: [
+        ClusterInstance.serverlessV2("Reader", {
+          ...instance,
+          availabilityZone: second,
+          scaleWithWriter: true,
+        }),
+      ],
       serverlessV2MinCapacity: config.acuMin,
       serverlessV2MaxCapacity: config.acuMax,
       storageType: config.ioOptimized

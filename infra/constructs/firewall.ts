@@ -4,9 +4,14 @@ import type { RestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnWebACL, CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import { Construct } from "constructs";
 
-/** A rule of AWS's own that would refuse what the API takes: counted, not stopped. Bodies are up to 6 MB, and hold URLs. */
+/**
+ * Rules of AWS's own that would refuse what the API takes: counted, not stopped. Bodies are up to 6 MB and hold URLs and other bodies; programs
+ * need not say who they are.
+ */
 const NOT_OURS = [
+  "NoUserAgent_HEADER",
   "SizeRestrictions_BODY",
+  "GenericLFI_BODY",
   "GenericRFI_BODY",
   "EC2MetaDataSSRF_BODY",
   "CrossSiteScripting_BODY",

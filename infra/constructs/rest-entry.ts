@@ -76,7 +76,6 @@ export class RestEntry extends Construct {
         stageName: STAGE,
         throttlingRateLimit: props.limits.ratePerSecond,
         throttlingBurstLimit: props.limits.burst,
-        metricsEnabled: true,
         tracingEnabled: props.tracing,
         accessLogDestination: new LogGroupLogDestination(logGroup),
         accessLogFormat: AccessLogFormat.custom(JSON.stringify(LOG_LINE)),

@@ -77,6 +77,8 @@ export class WorkerService<const D> extends Construct {
       enableECSManagedTags: true,
       enableExecuteCommand: false,
     });
+    // A service needs the cluster's capacity, which is a resource of its own.
+    this.service.node.addDependency(props.cluster);
     this.role = definition.taskRole;
     acknowledge(definition, {
       "AwsSolutions-ECS2":

@@ -9,6 +9,7 @@ import {
   TextWidget,
 } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
+import { Effect, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import type { IQueue } from "aws-cdk-lib/aws-sqs";
@@ -41,6 +42,16 @@ export class ObservabilityStack extends Stack {
     super(scope, id);
     const { cell, name } = props;
     const topic = new Topic(this, "Alarms", { displayName: name, enforceSSL: true });
+    // A topic with a policy of its own has lost the one that lets CloudWatch in.
+    topic.addToResourcePolicy(
+      new PolicyStatement({
+        effect: Effect.ALLOW,
+        principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],
+        actions: ["sns:Publish"],
+        resources: [topic.topicArn],
+        conditions: { StringEquals: { "aws:SourceAccount": this.account } },
+      }),
+    );
     if (cell.alarmEmail !== null) topic.addSubscription(new EmailSubscription(cell.alarmEmail));
     const specs = [
       ...lagAlarms(),

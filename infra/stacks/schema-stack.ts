@@ -55,13 +55,15 @@ export class SchemaStack extends Stack {
     data.mysql.direct.grantConnect(migrate);
 
     const frameworkOnEventRole = this.#frameworkRole(migrate);
+    const logGroup = new LogGroup(this, "DeployLog", {
+      retention: logRetention,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    logGroup.grantWrite(frameworkOnEventRole);
     const provider = new Provider(this, "Deploy", {
       onEventHandler: migrate,
       frameworkOnEventRole,
-      logGroup: new LogGroup(this, "DeployLog", {
-        retention: logRetention,
-        removalPolicy: RemovalPolicy.DESTROY,
-      }),
+      logGroup,
     });
     boundRetries(provider);
     new CustomResource(this, "Migrated", {

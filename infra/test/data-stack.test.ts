@@ -59,6 +59,18 @@ for (const stage of STAGES) {
       assert.doesNotMatch(subnets, /public|executors|services/);
     });
 
+    it("has a reader in another zone, which is as large as the writer", () => {
+      const instances = resourcesOf(cell.data, "AWS::RDS::DBInstance").map(
+        ([, { Properties }]) => Properties,
+      );
+      const zones = instances.map(({ AvailabilityZone }) => JSON.stringify(AvailabilityZone));
+      assert.equal(new Set(zones).size, 2);
+      for (const { DBInstanceClass, PromotionTier } of instances) {
+        assert.equal(DBInstanceClass, "db.serverless");
+        assert.ok((PromotionTier as number) <= 1);
+      }
+    });
+
     it("is Aurora MySQL 3.10.4, encrypted, backed up, protected, never paused", () => {
       const cluster = one("AWS::RDS::DBCluster");
       assert.equal(cluster.Engine, "aurora-mysql");

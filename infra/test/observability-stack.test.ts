@@ -55,6 +55,14 @@ for (const stage of STAGES) {
       for (const alarm of alarms) assert.equal((alarm.AlarmActions as unknown[]).length, 1);
       const [subscription] = resourcesOf(cell.observability, "AWS::SNS::Subscription");
       assert.equal(subscription?.[1].Properties.Endpoint, "on-call@example.com");
+      const [policy] = resourcesOf(cell.observability, "AWS::SNS::TopicPolicy");
+      assert.ok(policy);
+      const { Statement } = policy[1].Properties.PolicyDocument as { Statement: Properties[] };
+      const allowed = Statement.filter(({ Effect }) => Effect === "Allow");
+      assert.deepEqual(
+        allowed.map(({ Action, Principal }) => [Action, Principal]),
+        [["sns:Publish", { Service: "cloudwatch.amazonaws.com" }]],
+      );
     });
 
     it("are raised by silence where nobody is left to speak", () => {
