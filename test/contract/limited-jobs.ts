@@ -42,7 +42,7 @@ export async function addWaiting(
   return jobs;
 }
 
-export const EVERY_QUEUE = Array.from({ length: 64 }, (_, queue) => queue);
+const EVERY_QUEUE = Array.from({ length: 64 }, (_, queue) => queue);
 
 export function lineOf(key: LimitKey, changes: Partial<LineRequest> = {}): LineRequest {
   return {

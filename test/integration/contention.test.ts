@@ -17,7 +17,7 @@ import type { JobsEffect } from "#core/ports/task-store.ts";
 import { materializeDueTasks } from "#core/services/scheduler/materialize-due-tasks.ts";
 import { buildTask, HOUR_MS, makeTenant, makeWorker } from "#test/contract/builders.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
-import { changeLimit, takeFromLines } from "./limit-actors.ts";
+import { changeLimit, limitEndpoint, takeFromLines } from "./limit-actors.ts";
 import {
   archive,
   createAndDelete,
@@ -62,6 +62,9 @@ describe("everybody at once", () => {
 
   test(`for ${SECONDS} s`, { timeout: (SECONDS + 30) * 1_000 }, async (t) => {
     const tasks = await createTasks(openShard());
+    // Before their first jobs are made: a limit holds for jobs made from then on.
+    const early = openShard();
+    for (const task of tasks.filter((_, n) => n % 2 === 0)) await limitEndpoint(early, task);
     const endsAt = performance.now() + SECONDS * 1_000;
     const claims = new Set<string>();
     const counts = { made: 0, claimed: 0, recorded: 0, lostRaces: 0, edits: 0, runs: 0 };

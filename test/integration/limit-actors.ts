@@ -38,6 +38,13 @@ export async function takeFromLines(
     : taken.jobs;
 }
 
+/** Sets the limit of a task's endpoint. */
+export async function limitEndpoint({ limits }: Shard, task: Task): Promise<void> {
+  const key = endpointKey(task.tenantId, URL_OF_TASKS);
+  assert.ok(key !== null);
+  await limits.put(key, { concurrency: 5 });
+}
+
 /** Sets, changes or takes away the limit of a task's endpoint, or of its tenant. */
 export async function changeLimit({ limits }: Shard, task: Task): Promise<void> {
   const endpoint = endpointKey(task.tenantId, URL_OF_TASKS);

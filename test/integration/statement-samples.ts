@@ -414,6 +414,10 @@ export function controlSamples(): Sample[] {
     selectTenantSql: tenants.selectTenantSql(TENANT, "update"),
     listTenantsSql: tenants.listTenantsSql(TENANT, 100),
     updateQuotasSql: tenants.updateQuotasSql(TENANT, { tasksMax: 7, bodyBytesMax: null }),
+    updateEndpointLimitSql: tenants.updateEndpointLimitSql(TENANT, {
+      concurrency: 5,
+      perSecond: 0.5,
+    }),
     updateTenantStatusSql: tenants.updateTenantStatusSql(TENANT, "disabled"),
     insertKeySql: apiKeys.insertKeySql(keyHash, TENANT, scopes),
     listLiveKeysSql: apiKeys.listLiveKeysSql(TENANT, scopes),
