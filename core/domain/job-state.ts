@@ -12,6 +12,7 @@ import type { AttemptRecord, Job, JobStatus, Retention } from "./job.ts";
 import { REASON_LOST, REASON_PAUSED, REASON_USED_UP } from "./job.ts";
 import { ATTEMPT_RECORDS_MAX, BACKSTOP_SLACK_MS, FROZEN_MS, LOST_MAX } from "./limits.ts";
 import { oneLaneDown } from "./queue.ts";
+import { apartMs } from "./set-apart.ts";
 
 interface Held {
   /** The worker id and claim number under which the reporter holds the job. */
@@ -22,7 +23,8 @@ interface Held {
 export type JobEvent =
   | { readonly kind: "claim"; readonly workerId: WorkerId }
   | { readonly kind: "take-with-slots"; readonly workerId: WorkerId }
-  | ({ readonly kind: "give-back" } & Held)
+  /** `notBeforeMs`: it is not to be tried sooner. */
+  | ({ readonly kind: "give-back"; readonly notBeforeMs?: number } & Held)
   | ({ readonly kind: "interrupt"; readonly record: AttemptRecord } & Held)
   | ({ readonly kind: "succeed"; readonly record: AttemptRecord } & Held)
   | ({
@@ -93,7 +95,7 @@ export function applyEvent(job: Job, event: JobEvent, context: Context): Transit
       return fail(job, event, context);
     case "rescue":
       return job.status === "running" && job.claimNo === event.claimNo
-        ? moved(rescued(job, context))
+        ? moved(setApart(rescued(job, context), context))
         : REFUSED;
     case "cancel":
       return cancel(job, event.reason, context);
@@ -180,9 +182,15 @@ function backOrCancelled(job: Job, context: Context): Job {
     : ended(job, "cancelled", job.cancelReason, context);
 }
 
-function giveBack(job: Job, held: Held, context: Context): Transition {
-  if (job.status !== "running" || !isHeldBy(job, held)) return REFUSED;
-  return moved(backOrCancelled({ ...job, attempt: job.attempt - 1, workerId: null }, context));
+function giveBack(
+  job: Job,
+  event: Extract<JobEvent, { kind: "give-back" }>,
+  context: Context,
+): Transition {
+  if (job.status !== "running" || !isHeldBy(job, event)) return REFUSED;
+  const runAtMs = Math.max(job.runAtMs, event.notBeforeMs ?? job.runAtMs);
+  const given = { ...job, attempt: job.attempt - 1, workerId: null, runAtMs };
+  return moved(backOrCancelled(given, context));
 }
 
 /** Adds the attempt's record under the claim number; the oldest goes when there are too many. Claims given back leave gaps. */
@@ -225,6 +233,12 @@ function rescued(job: Job, context: Context): Job {
   if (after.cancelReason !== null) return ended(after, "cancelled", after.cancelReason, context);
   if (after.lost >= LOST_MAX) return ended(after, "dead", REASON_LOST, context);
   return eligible(after, context);
+}
+
+/** Of what is in line again: see set-apart.ts. */
+function setApart(job: Job, context: Context): Job {
+  if (job.status !== "pending" && job.status !== "waiting") return job;
+  return { ...job, dueAtMs: Math.max(job.runAtMs, context.nowMs + apartMs(job)) };
 }
 
 /** Ends what has not begun; marks what runs. A pause never replaces another mark. */

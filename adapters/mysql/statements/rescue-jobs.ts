@@ -13,6 +13,7 @@
  */
 import { REASON_LOST, type Retention } from "#core/domain/job.ts";
 import { LOST_MAX } from "#core/domain/limits.ts";
+import { APART_ATTEMPTS_MAX, APART_BYTE, APART_STEP_MS } from "#core/domain/set-apart.ts";
 import type { RunningKey } from "#core/ports/job-store.ts";
 import { integer, interval, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
@@ -20,6 +21,9 @@ import { IN_LINE } from "./limited-lines.ts";
 
 const HELD = "jobs.status = 'running' AND jobs.claim_no = r.claim_no";
 const USED_UP = `jobs.lost + 1 >= ${integer(LOST_MAX)}`;
+
+/** `apartMs` in SQL; of columns that the statement does not write. */
+const APART = `INTERVAL LEAST(GREATEST(jobs.attempt, 1) - 1, ${integer(APART_ATTEMPTS_MAX)}) * ORD(SUBSTRING(jobs.id, ${integer(APART_BYTE + 1)}, 1)) * ${integer(APART_STEP_MS * 1_000)} MICROSECOND`;
 
 function group(keys: readonly RunningKey[]): string {
   const rows = groupRows(keys, (key) => integer(key.claimNo));
@@ -48,5 +52,5 @@ export function rescueCancelledSql(keys: readonly RunningKey[], retention: Reten
 
 /** `limited`: claimed from lines, under the lock of their rows. */
 export function rescuePendingSql(keys: readonly RunningKey[], limited = false): string {
-  return `UPDATE ${group(keys)} SET jobs.lost = jobs.lost + 1, jobs.due_at = GREATEST(jobs.run_at, UTC_TIMESTAMP(3)), jobs.status = ${limited ? IN_LINE : "'pending'"} WHERE ${HELD} AND jobs.cancel_reason IS NULL AND NOT (${USED_UP})`;
+  return `UPDATE ${group(keys)} SET jobs.lost = jobs.lost + 1, jobs.due_at = GREATEST(jobs.run_at, UTC_TIMESTAMP(3) + ${APART}), jobs.status = ${limited ? IN_LINE : "'pending'"} WHERE ${HELD} AND jobs.cancel_reason IS NULL AND NOT (${USED_UP})`;
 }
