@@ -6,7 +6,7 @@ import type { ISecurityGroup, IVpc, SubnetSelection } from "aws-cdk-lib/aws-ec2"
 import type { IGrantable } from "aws-cdk-lib/aws-iam";
 import type { archiverEnv } from "#functions/archiver/env.ts";
 
-/** A value for each variable that an env.ts declares: a missing one, and one too many, are compile errors. */
+/** A value for each variable that an env.ts declares: a missing one is a compile error, and a test finds one too many. */
 export type Environment<D> = { readonly [Name in keyof D]: string };
 
 export interface Database {

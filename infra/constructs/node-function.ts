@@ -29,8 +29,7 @@ export interface FunctionSetting {
 export interface NodeFunctionProps<D> extends FunctionSetting {
   /** The folder in functions/ whose handler.ts it runs. */
   readonly entry: string;
-  /** What its env.ts declares; infra/test holds the two together. */
-  readonly declaration: D;
+  /** Of what its env.ts declares, `typeof tasksApiEnv`. */
   readonly environment: Environment<D>;
   readonly description: string;
   readonly timeoutSeconds: number;
@@ -43,7 +42,7 @@ export interface NodeFunctionProps<D> extends FunctionSetting {
 /** An event that is so old is not worth an invocation: another tick has come since. */
 const EVENT_AGE_MAX = Duration.minutes(1);
 
-export class NodeFunction<const D> extends LambdaFunction {
+export class NodeFunction<D> extends LambdaFunction {
   constructor(scope: Construct, id: string, props: NodeFunctionProps<D>) {
     const { entry, environment, description, timeoutSeconds, memoryMb, placement } = props;
     const logGroup = new LogGroup(scope, `${id}Log`, {

@@ -25,8 +25,7 @@ export interface WorkerServiceProps<D> {
   readonly image: ContainerImage;
   /** The folder in workers/ whose main.ts it runs. */
   readonly entry: string;
-  /** What its env.ts declares; infra/test holds the two together. */
-  readonly declaration: D;
+  /** Of what its env.ts declares, `typeof executorEnv`. */
   readonly environment: Environment<D>;
   readonly cpu: 256 | 512 | 1024;
   readonly memoryMb: 512 | 1024 | 2048;
@@ -47,7 +46,7 @@ const WORKER_USER = "1000:1000";
 /** A socket for each call, kept warm for a while. */
 const OPEN_FILES = 65_536;
 
-export class WorkerService<const D> extends Construct {
+export class WorkerService<D> extends Construct {
   readonly service: FargateService;
   readonly role: IRole;
 

@@ -20,9 +20,9 @@ import {
   ServicePrincipal,
 } from "aws-cdk-lib/aws-iam";
 import type { Construct } from "constructs";
-import { jobsApiEnv } from "#functions/jobs-api/env.ts";
-import { keyAuthorizerEnv } from "#functions/key-authorizer/env.ts";
-import { tasksApiEnv } from "#functions/tasks-api/env.ts";
+import type { jobsApiEnv } from "#functions/jobs-api/env.ts";
+import type { keyAuthorizerEnv } from "#functions/key-authorizer/env.ts";
+import type { tasksApiEnv } from "#functions/tasks-api/env.ts";
 import type { ApiConfig, CellConfig } from "../config.ts";
 import { acknowledge } from "../constructs/acknowledge.ts";
 import type { Database, History, Placement, SecretsKey } from "../constructs/connections.ts";
@@ -113,28 +113,25 @@ export class ApiStack extends Stack {
       ARCHIVE_ENDED_AFTER_SECONDS: String(cell.archiveEndedAfterSeconds),
     };
     const common = { ...database.environment, LOG_LEVEL: "info" };
-    const tasks = new NodeFunction(this, "TasksApi", {
+    const tasks = new NodeFunction<typeof tasksApiEnv>(this, "TasksApi", {
       ...setting,
       entry: "tasks-api",
-      declaration: tasksApiEnv,
       environment: { ...common, ...secretsKey.environment, ...retention },
       description: "Tasks: create, edit, pause, run",
       timeoutSeconds: TASKS_SECONDS,
       memoryMb: 1_024,
     });
-    const jobs = new NodeFunction(this, "JobsApi", {
+    const jobs = new NodeFunction<typeof jobsApiEnv>(this, "JobsApi", {
       ...setting,
       entry: "jobs-api",
-      declaration: jobsApiEnv,
       environment: { ...common, ...history.environment, ...retention },
       description: "Jobs: status, history, dead letters",
       timeoutSeconds: JOBS_SECONDS,
       memoryMb: 1_024,
     });
-    const keys = new NodeFunction(this, "KeyAuthorizer", {
+    const keys = new NodeFunction<typeof keyAuthorizerEnv>(this, "KeyAuthorizer", {
       ...setting,
       entry: "key-authorizer",
-      declaration: keyAuthorizerEnv,
       environment: common,
       description: "Whether an API key is known",
       timeoutSeconds: AUTHORIZER_SECONDS,

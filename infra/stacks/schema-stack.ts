@@ -9,7 +9,7 @@ import type { CfnFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-la
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Provider } from "aws-cdk-lib/custom-resources";
 import type { Construct } from "constructs";
-import { migrateEnv } from "#functions/migrate/env.ts";
+import type { migrateEnv } from "#functions/migrate/env.ts";
 import type { CellConfig } from "../config.ts";
 import { acknowledge } from "../constructs/acknowledge.ts";
 import { bundleEntry } from "../constructs/bundle.ts";
@@ -33,12 +33,11 @@ export class SchemaStack extends Stack {
     super(scope, id);
     const logRetention = retentionOf(cell.logRetentionDays);
     const { asOwner, appAccount } = data.mysql;
-    const migrate = new NodeFunction(this, "Migrate", {
+    const migrate = new NodeFunction<typeof migrateEnv>(this, "Migrate", {
       placement,
       logRetention,
       tracing: false,
       entry: "migrate",
-      declaration: migrateEnv,
       environment: {
         ...asOwner.environment,
         MYSQL_APP_SECRET_ARN: appAccount.secretArn,

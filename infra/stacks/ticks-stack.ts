@@ -5,8 +5,8 @@ import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
 import { SqsDestination } from "aws-cdk-lib/aws-lambda-destinations";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
-import { archiverEnv } from "#functions/archiver/env.ts";
-import { reconcilerEnv } from "#functions/reconciler/env.ts";
+import type { archiverEnv } from "#functions/archiver/env.ts";
+import type { reconcilerEnv } from "#functions/reconciler/env.ts";
 import type { CellConfig } from "../config.ts";
 import { acknowledge } from "../constructs/acknowledge.ts";
 import type { Database, History, Placement } from "../constructs/connections.ts";
@@ -69,10 +69,9 @@ export class TicksStack extends Stack {
       onFailure: new SqsDestination(this.deadLetters),
     };
     const common = { ...database.environment, LOG_LEVEL: "info" };
-    const reconciler = new NodeFunction(this, "Reconciler", {
+    const reconciler = new NodeFunction<typeof reconcilerEnv>(this, "Reconciler", {
       ...setting,
       entry: "reconciler",
-      declaration: reconcilerEnv,
       environment: {
         ...common,
         ARCHIVE_SUCCEEDED_AFTER_SECONDS: String(cell.archiveSucceededAfterSeconds),
@@ -82,10 +81,9 @@ export class TicksStack extends Stack {
       timeoutSeconds: RECONCILER_SECONDS,
       memoryMb: 256,
     });
-    const archiver = new NodeFunction(this, "Archiver", {
+    const archiver = new NodeFunction<typeof archiverEnv>(this, "Archiver", {
       ...setting,
       entry: "archiver",
-      declaration: archiverEnv,
       environment: { ...common, ...history.environment },
       description: "Moves finished jobs to history",
       timeoutSeconds: ARCHIVER_SECONDS,

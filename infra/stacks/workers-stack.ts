@@ -3,8 +3,8 @@ import { Duration, Stack } from "aws-cdk-lib";
 import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Cluster, ContainerInsights } from "aws-cdk-lib/aws-ecs";
 import type { Construct } from "constructs";
-import { executorEnv } from "#workers/executor/env.ts";
-import { schedulerEnv } from "#workers/scheduler/env.ts";
+import type { executorEnv } from "#workers/executor/env.ts";
+import type { schedulerEnv } from "#workers/scheduler/env.ts";
 import type { CellConfig, WorkersConfig } from "../config.ts";
 import { retentionOf } from "../constructs/log-retention.ts";
 import { gauge } from "../constructs/metrics.ts";
@@ -49,11 +49,10 @@ export class WorkersStack extends Stack {
   }
 
   #makeScheduler({ cell, network, data }: WorkersStackProps) {
-    return new WorkerService(this, "Scheduler", {
+    return new WorkerService<typeof schedulerEnv>(this, "Scheduler", {
       cluster: this.cluster,
       image: workerImage(),
       entry: "scheduler",
-      declaration: schedulerEnv,
       environment: { ...this.#common(cell, data), METRICS_PORT: "0" },
       cpu: 512,
       memoryMb: 1_024,
@@ -70,11 +69,10 @@ export class WorkersStack extends Stack {
     const { executorSlots, executorsMin, executorSpotPercent } = cell.workers;
     const denied = [cell.network.cidr, ...network.egressAddresses, ...ownHosts];
     const spot = { capacityProvider: "FARGATE_SPOT", weight: executorSpotPercent };
-    return new WorkerService(this, "Executor", {
+    return new WorkerService<typeof executorEnv>(this, "Executor", {
       cluster: this.cluster,
       image: workerImage(),
       entry: "executor",
-      declaration: executorEnv,
       environment: {
         ...this.#common(cell, data),
         ...data.secretsKey.environment,
