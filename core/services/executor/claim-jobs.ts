@@ -122,7 +122,8 @@ export class Claiming {
     const { waiting, liveWorkers } = poll;
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
     const situation = { workerId, waiting, liveWorkers, aheadMs, periodMs };
-    const { result, soon } = await limited.takeOnce(situation);
+    const { result, soon, outOf } = await limited.takeOnce(situation);
+    outbox.addGivenBack(held.takeWaiting(outOf).map(heldKey));
     if (result !== null)
       await this.#takeIn(
         result.kind === "taken" ? { ...result, kind: "claimed" } : result,

@@ -3,6 +3,7 @@
  * (limit-lines.ts), then in line for a free slot (ready-jobs.ts), and is gone from here when its call has ended or it is given back.
  */
 import { assert } from "#core/domain/assert.ts";
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { TaskId, WorkerId } from "#core/domain/ids.ts";
 import { BACKSTOP_GUARD_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
 import { priorityOfQueue } from "#core/domain/queue.ts";
@@ -223,6 +224,17 @@ export class HeldJobs {
   takeAdmitted(): HeldJob[] {
     return this.#takeWhere(
       (held) => isLimited(held) && (held.phase === "ready" || held.phase === "preparing"),
+    );
+  }
+
+  /** Removes and returns the jobs of these lines that their limits hold back. */
+  takeWaiting(keys: ReadonlySet<LimitKey>): HeldJob[] {
+    if (keys.size === 0) return [];
+    return this.#takeWhere(
+      ({ phase, job }) =>
+        job.limitKey !== null &&
+        keys.has(job.limitKey) &&
+        (phase === "limited" || phase === "early"),
     );
   }
 

@@ -245,14 +245,17 @@ export class LimitLines<Item extends Limited> {
   }
 
   /**
-   * Gives up the slots that have not been used for LIMIT_IDLE_MS and answers what is left under those keys; forgets keys and lines that
-   * nobody needs.
+   * Gives up the slots that have not been used for LIMIT_IDLE_MS and are not about to be, and answers what is left under those keys;
+   * forgets keys and lines that nobody needs.
    */
   giveUpIdle(nowMs: number): Kept[] {
     const kept: Kept[] = [];
+    const held = new Map<KeyState, number>();
+    for (const line of this.#lines.values())
+      for (const state of line.keys) held.set(state, (held.get(state) ?? 0) + line.held);
     for (const [key, state] of this.#keys) {
       if (nowMs - state.sinceMs < LIMIT_IDLE_MS) continue;
-      const slots = Math.min(state.slots, state.peak);
+      const slots = Math.min(state.slots, Math.max(state.peak, held.get(state) ?? 0));
       if (slots < state.slots && isBounded(state.limit))
         kept.push({ key, slots, takenAtMs: state.takenAtMs });
       state.slots = slots;

@@ -22,6 +22,7 @@ import type {
   LineRequest,
   TakeLimitedResult,
   TakenLimited,
+  TakenLine,
 } from "#core/ports/limit-store.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { HeldJobs } from "./held-jobs.ts";
@@ -50,6 +51,8 @@ export interface LimitedTake {
   readonly result: TakeLimitedResult | null;
   /** More could be had before the next poll. */
   readonly soon: boolean;
+  /** Lines of which others have all slots: what is here of them goes back, for those others. */
+  readonly outOf: ReadonlySet<LimitKey>;
 }
 
 /** What was asked of a line the last time. */
@@ -68,7 +71,7 @@ interface Asked {
   slotsNotBeforeMs: number;
 }
 
-const NOTHING: LimitedTake = { result: null, soon: false };
+const NOTHING: LimitedTake = { result: null, soon: false, outOf: new Set() };
 /** What is known of a limit under which jobs wait here is asked again after this: it may have been changed. */
 const REFRESH_MS = 2_000;
 /** What was asked of a line is remembered for so long. */
@@ -109,12 +112,15 @@ export class LimitedTaking {
     const { workerId, aheadMs } = situation;
     const { lapses } = lease;
     const result = await limits.takeLimited({ workerId, aheadMs, lines: requests });
-    if (result.kind === "fenced") return { result, soon: false };
+    if (result.kind === "fenced") return { ...NOTHING, result };
     const taken = result.kind === "taken" ? result : result.claim;
     // A lease that has lapsed meanwhile may have ended before it was renewed, and its slots with it.
-    this.#grant(taken, result.kind === "taken" && lapses === lease.lapses);
+    const isCertain = result.kind === "taken" && lapses === lease.lapses;
+    this.#grant(taken, isCertain);
     for (const { key, limit } of taken.lines) if (limit === null) this.#toRelease.add(key);
-    return { result, soon: this.#note(requests, taken, database.nowMs()) };
+    const out = isCertain ? taken.lines.filter((line) => isOutOfSlots(line)) : [];
+    const outOf = new Set(out.map(({ key }) => key));
+    return { result, soon: this.#note(requests, taken, database.nowMs()), outOf };
   }
 
   /** Gives back what has not been used for a while, and lets go lines without a limit. Throws what the store throws; the next one goes on. */
@@ -255,8 +261,7 @@ export class LimitedTaking {
       soon ||= asked.more && asked.target <= FIRST_JOBS;
       if (isBelow(limit, slots, slotsMax) || isBelow(tenant.limit, tenant.slots, tenantSlotsMax))
         asked.slotsNotBeforeMs = nowMs + LIMIT_IDLE_MS;
-      if (isBelow(limit, slots, 1) || isBelow(tenant.limit, tenant.slots, 1))
-        asked.notBeforeMs = nowMs + LIMIT_IDLE_MS;
+      if (isOutOfSlots(answer)) asked.notBeforeMs = nowMs + LIMIT_IDLE_MS;
       // What may start until then was taken ahead.
       else if (!isFull && (isRated(limit) || isRated(tenant.limit)))
         asked.notBeforeMs = nowMs + LIMIT_START_AHEAD_MS / 2;
@@ -307,6 +312,10 @@ function lacks({ limit, slots }: KeyView, slotsMax: number): boolean {
 
 function isBelow(limit: LimitValues | null, slots: number, slotsMax: number): boolean {
   return limit !== null && limit.concurrency !== null && slots < slotsMax;
+}
+
+function isOutOfSlots({ limit, slots, tenant }: TakenLine): boolean {
+  return isBelow(limit, slots, 1) || isBelow(tenant.limit, tenant.slots, 1);
 }
 
 function isRated(limit: LimitValues | null): boolean {
