@@ -9,7 +9,8 @@ import { openMetrics } from "#adapters/system/metrics.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
 import { RECONCILE_RUN_MS } from "#core/domain/limits.ts";
 import type { Shard } from "#core/ports/shards.ts";
-import { type Reconciled, runPasses } from "#core/services/reconciler/run-passes.ts";
+import type { Pass } from "#core/services/reconciler/reconcile-pass.ts";
+import { runPasses } from "#core/services/reconciler/run-passes.ts";
 import { watchBacklog } from "#core/services/reconciler/watch-backlog.ts";
 import { endOf, type Invocation, onEachShard } from "../_shared/on-each-shard.ts";
 import { openAccount } from "../_shared/open-account.ts";
@@ -37,9 +38,6 @@ const retention = {
 };
 
 let awaySinceMs: number | null = null;
-const onLook = (good: boolean) => {
-  awaySinceMs = good ? null : (awaySinceMs ?? clock.nowMs());
-};
 
 /** What is wrong, for whoever asks where it is one process: on one machine. */
 export function wrong(): string[] {
@@ -61,17 +59,21 @@ export async function handler(_event: unknown, invocation: Invocation): Promise<
 }
 
 async function watchShard(shard: Shard, endMs: number): Promise<void> {
-  const watched = watchBacklog({ shard, clock, logger, gauges: metrics, onLook }, endMs);
-  const passes = runPasses({ shard, clock, logger, retention }, endMs).then(countPasses);
+  const watched = watchBacklog({ shard, clock, logger, gauges: metrics }, endMs);
+  const passes = runPasses({ shard, clock, logger, retention }, endMs, countPass);
   const ended = await Promise.allSettled([passes, watched]);
   for (const each of ended) if (each.status === "rejected") throw each.reason;
 }
 
-function countPasses({ passes, failed, fenced, pending, dead, cancelled }: Reconciled): void {
-  metrics.count("passes", passes);
-  metrics.count("passes_failed", failed);
-  metrics.count("fenced", fenced);
-  metrics.count("rescued", pending);
-  metrics.count("dead", dead);
-  metrics.count("rescued_cancelled", cancelled);
+function countPass(pass: Pass | null): void {
+  awaySinceMs = pass === null ? (awaySinceMs ?? clock.nowMs()) : null;
+  if (pass === null) {
+    metrics.count("passes_failed", 1);
+    return;
+  }
+  metrics.count("passes", 1);
+  metrics.count("fenced", pass.fenced);
+  metrics.count("rescued", pass.pending);
+  metrics.count("dead", pass.dead);
+  metrics.count("rescued_cancelled", pass.cancelled);
 }

@@ -8,7 +8,7 @@ import { openShards } from "#adapters/mysql/shards.ts";
 import { pickPort } from "#local/hold-directory.ts";
 import { addTask } from "#test/contract/builders.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
-import { type OwnProcess, startWorker } from "#test/support/worker-process.ts";
+import { type OwnProcess, startTick, startWorker } from "#test/support/worker-process.ts";
 import { makeTestDatabases, openProxyOf, type TestDatabases, throughProxy } from "./databases.ts";
 
 const DEADLINE_MS = 30_000;
@@ -151,4 +151,32 @@ test("an executor without its database starts no call, says so, keeps what it ca
     assert.equal(saidOf(worker, name), 1, name);
   await shards.close();
   endpoint.close();
+});
+
+test("a reconciler tells that it has no database, and counts whom it fences", async () => {
+  const port = await pickPort(0);
+  const base = `http://127.0.0.1:${port}`;
+  await using worker = startWorker("executor", databases);
+  await worker.line("started", DEADLINE_MS);
+  await using _ = startTick("reconciler", {
+    mysqlUrl: throughProxy(databases.mysqlUrl, proxy),
+    databasePrefix: databases.databasePrefix,
+    env: { METRICS_PORT: String(port) },
+  });
+  await until(base, isOk);
+  proxy.pause();
+  const { wrong } = await until(base, ({ status }, code) => status === "wrong" && code === 503);
+  assert.match(wrong.join("\n"), /^the database is away since 20\S+Z: no executor is fenced/);
+  proxy.resume();
+  await until(base, isOk);
+  worker.signal("SIGKILL");
+  await worker.ended(DEADLINE_MS);
+  const endsAt = performance.now() + DEADLINE_MS;
+  while ((await counterOf(base, "fenced_total")) === 0) {
+    assert.ok(performance.now() < endsAt, "nobody is fenced");
+    await new Promise((wake) => setTimeout(wake, 100));
+  }
+  assert.equal(await counterOf(base, "fenced_total"), 1);
+  assert.ok((await counterOf(base, "passes_total")) > 0);
+  assert.ok((await counterOf(base, "passes_failed_total")) > 0);
 });

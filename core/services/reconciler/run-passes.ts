@@ -14,8 +14,15 @@ export interface Reconciled {
   readonly cancelled: number;
 }
 
-/** Runs until `endMs` on the monotonic clock: no pass begins later. A database that is away fails passes, not the run. */
-export async function runPasses(deps: ReconcilerDeps, endMs: number): Promise<Reconciled> {
+/**
+ * Runs until `endMs` on the monotonic clock: no pass begins later. A database that is away fails passes, not the run. `onPass` is told
+ * of each, null for one that failed.
+ */
+export async function runPasses(
+  deps: ReconcilerDeps,
+  endMs: number,
+  onPass: (pass: Pass | null) => void = () => {},
+): Promise<Reconciled> {
   const { clock, logger, shard } = deps;
   const reconciler = new Reconciler(deps);
   const sum = { passes: 0, failed: 0, fenced: 0, pending: 0, dead: 0, cancelled: 0 };
@@ -26,6 +33,7 @@ export async function runPasses(deps: ReconcilerDeps, endMs: number): Promise<Re
     while (clock.monotonicMs() < nextMs) await clock.sleep(nextMs - clock.monotonicMs());
     const pass = await tryPass(reconciler, deps, failedBefore);
     failedBefore = pass === null;
+    onPass(pass);
     if (pass === null) {
       sum.failed++;
       nextMs = clock.monotonicMs() + PASS_PERIOD_MS;

@@ -16,8 +16,6 @@ export interface WatchDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly gauges: Gauges;
-  /** Told of each look whether it could be made. */
-  readonly onLook?: (good: boolean) => void;
 }
 
 /** Measures now and every MEASURE_PERIOD_MS until `endMs` on the monotonic clock; returns how often it could. */
@@ -28,7 +26,6 @@ export async function watchBacklog(deps: WatchDeps, endMs: number): Promise<numb
   for (let nextMs = clock.monotonicMs(); nextMs < endMs; nextMs += MEASURE_PERIOD_MS) {
     while (clock.monotonicMs() < nextMs) await clock.sleep(nextMs - clock.monotonicMs());
     const done = await measureOnce(deps, failedBefore);
-    deps.onLook?.(done);
     if (done) measured++;
     failedBefore = !done;
   }
