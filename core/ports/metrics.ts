@@ -63,7 +63,7 @@ export const COUNTERS = {
   results_secrets: sum(
     "ResultsSecrets",
     ["executor"],
-    "Attempts without a call because the task's secrets could not be opened: KMS or database away, or a wrong master key",
+    "Turns without a call because secrets did not open: the master key is away or another one",
   ),
   interrupted: sum(
     "Interrupted",
