@@ -17,7 +17,7 @@ import type {
   DeadLetter,
   DeadLetterFilter,
   DeadLetterPlace,
-  HeldKey,
+  GivenBack,
   JobResult,
   JobStore,
   Poll,
@@ -141,10 +141,10 @@ export class MemoryJobStore implements JobStore {
     });
   }
 
-  giveBack(held: readonly HeldKey[], retention: Retention): Promise<Recorded> {
+  giveBack(held: readonly GivenBack[], retention: Retention): Promise<Recorded> {
     return this.#tables.transact("giveBack", (nowMs) => {
-      const apply = ({ id, workerId, claimNo }: HeldKey) =>
-        this.#apply(id, { kind: "give-back", workerId, claimNo }, nowMs, retention) !== null;
+      const apply = ({ id, ...held }: GivenBack) =>
+        this.#apply(id, { kind: "give-back", ...held }, nowMs, retention) !== null;
       return recorded(held.map(apply));
     });
   }

@@ -1,14 +1,14 @@
 /** Gives back what was claimed and not sent: one statement for a group, and their places in line where jobs came from lines. */
 import { assert } from "#core/domain/assert.ts";
 import type { Retention } from "#core/domain/job.ts";
-import type { HeldKey, Recorded } from "#core/ports/job-store.ts";
+import type { GivenBack, Recorded } from "#core/ports/job-store.ts";
 import { keepLines, splitLimited } from "./keep-lines.ts";
 import { giveBackJobsSql } from "./statements/give-back-jobs.ts";
 import type { Database } from "./transaction.ts";
 
 export async function giveBackJobs(
   database: Database,
-  held: readonly HeldKey[],
+  held: readonly GivenBack[],
   retention: Retention,
 ): Promise<Recorded> {
   const { limited, free } = splitLimited(held);

@@ -177,6 +177,8 @@ export const RENEW_PERIOD_MS = 2_000;
 export const RENEW_RETRY_MS = 200;
 /** Nothing starts later than this after the last good renewal and the last good poll were sent. */
 export const START_WINDOW_MS = 5_000;
+/** A job whose secrets cannot be opened now is not tried again before once to twice this has passed. */
+export const SECRETS_AGAIN_MS = 5_000;
 export const BACKSTOP_SLACK_MS = 30_000;
 /** A call starts only when it would end this long before its job's backstop. */
 export const BACKSTOP_GUARD_MS = 2_000;

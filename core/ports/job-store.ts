@@ -99,6 +99,9 @@ export interface HeldKey {
   readonly limitKey?: LimitKey | null;
 }
 
+/** A job that was not sent; `notBeforeMs`: nobody is to try it sooner. */
+export type GivenBack = HeldKey & { readonly notBeforeMs?: number };
+
 export type JobResult = HeldKey & { readonly record: AttemptRecord } & (
     | { readonly kind: "succeed" }
     | {
@@ -211,7 +214,7 @@ export interface JobStore {
   recordResults(results: readonly JobResult[], retention: Retention): Promise<Recorded>;
 
   /** Event 6 for a group; safe to repeat. */
-  giveBack(held: readonly HeldKey[], retention: Retention): Promise<Recorded>;
+  giveBack(held: readonly GivenBack[], retention: Retention): Promise<Recorded>;
 
   /**
    * Running jobs of these workers, which are fenced: they get no more of them. At most `limit`; no lock is held. Reads every

@@ -159,6 +159,25 @@ function givesBack(open: OpenStore): void {
   );
 
   test(
+    "given back not to be tried before an instant: pending until then; an earlier one changes nothing (6)",
+    onStore(open, async (store) => {
+      const { held, workerId } = await claimOne(store);
+      const running = await readJob(store, held);
+      for (const laterMs of [-HOUR_MS, HOUR_MS]) {
+        const before = await readJob(store, held);
+        const notBeforeMs = (await dbNow(store)) + laterMs;
+        const key = { ...heldKey(held, workerId), claimNo: before.claimNo };
+        await store.shard.jobs.giveBack([{ ...key, notBeforeMs }], RETENTION);
+        const back = await readJob(store, held);
+        assert.partialDeepStrictEqual(back, { status: "pending", attempt: 0 });
+        assert.equal(back.runAtMs, Math.max(running.runAtMs, notBeforeMs));
+        if (laterMs < 0) await claimJobs(store, workerId, [back]);
+        else assert.equal(back.dueAtMs, notBeforeMs);
+      }
+    }),
+  );
+
+  test(
     "given back after a pause, delete or cancel: cancelled with its reason",
     onStore(open, async (store) => {
       const { task, held, workerId } = await claimOne(store);

@@ -1,6 +1,6 @@
 import type { Retention } from "#core/domain/job.ts";
-import type { HeldKey } from "#core/ports/job-store.ts";
-import { integer, interval, workerId } from "../literals.ts";
+import type { GivenBack } from "#core/ports/job-store.ts";
+import { instant, integer, interval, workerId } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 import { IN_LINE } from "./limited-lines.ts";
 
@@ -10,23 +10,31 @@ import { IN_LINE } from "./limited-lines.ts";
  *
  * Index: primary key of jobs, a row at a time, driven by the group (STRAIGHT_JOIN) in key order.
  * Locks: the rows of the group (X).
- * Isolation: READ COMMITTED, autocommit. No assignment reads a column that another one writes.
+ * Isolation: READ COMMITTED, autocommit. No assignment reads a column that another one writes, but for run_at, which it
+ *   leaves as it would find it.
  * Result: the number of jobs given back; a row that does not match was given back or rescued already.
  */
 export function giveBackJobsSql(
-  held: readonly HeldKey[],
+  held: readonly GivenBack[],
   retention: Retention,
   limited = false,
 ): string {
-  const rows = groupRows(held, (key) => `${workerId(key.workerId)},${integer(key.claimNo)}`);
+  const rows = groupRows(
+    held,
+    ({ workerId: worker, claimNo, notBeforeMs = null }) =>
+      `${workerId(worker)},${integer(claimNo)},${instant(notBeforeMs)}`,
+  );
+  // The same before and after it is assigned: a multi-table UPDATE promises no order.
+  const runAt = "GREATEST(jobs.run_at, COALESCE(r.not_before, jobs.run_at))";
   const marked = "jobs.cancel_reason IS NOT NULL";
   const assignments = [
     "jobs.attempt = jobs.attempt - 1",
     "jobs.worker_id = NULL",
+    `jobs.run_at = ${runAt}`,
     "jobs.reason = COALESCE(jobs.cancel_reason, jobs.reason)",
     `jobs.finished_at = IF(${marked}, UTC_TIMESTAMP(3), jobs.finished_at)`,
-    `jobs.due_at = IF(${marked}, GREATEST(jobs.scheduled_at, UTC_TIMESTAMP(3)) + ${interval(retention.endedMs)}, GREATEST(jobs.run_at, UTC_TIMESTAMP(3)))`,
+    `jobs.due_at = IF(${marked}, GREATEST(jobs.scheduled_at, UTC_TIMESTAMP(3)) + ${interval(retention.endedMs)}, GREATEST(${runAt}, UTC_TIMESTAMP(3)))`,
     `jobs.status = IF(${marked}, 'cancelled', ${limited ? IN_LINE : "'pending'"})`,
   ];
-  return `UPDATE (VALUES ${rows}) AS r (part, id, worker_id, claim_no) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE jobs.status = 'running' AND jobs.worker_id = r.worker_id AND jobs.claim_no = r.claim_no`;
+  return `UPDATE (VALUES ${rows}) AS r (part, id, worker_id, claim_no, not_before) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE jobs.status = 'running' AND jobs.worker_id = r.worker_id AND jobs.claim_no = r.claim_no`;
 }

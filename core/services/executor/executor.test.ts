@@ -1,6 +1,8 @@
 /** The executor on a shard in memory, with time moved by hand: what it sends, when, and what it leaves in the rows. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
+import { masterKeyOf } from "#adapters/crypto/key-file.ts";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import type { MemoryTables } from "#adapters/memory/memory-tables.ts";
 import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
@@ -11,12 +13,14 @@ import {
   CARRIED_BYTES_MAX,
   DRAIN_CALLS_MS,
   DRAIN_TOTAL_MS,
+  SECRETS_AGAIN_MS,
   START_WINDOW_MS,
 } from "#core/domain/limits.ts";
 import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
 import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
+import { type MasterKey, SecretsUnavailable } from "#core/ports/secrets.ts";
 import { ManualClock, settle } from "#test/support/manual-clock.ts";
 import { secretParts } from "#test/support/secret-parts.ts";
 import { runExecutor } from "#workers/executor/run-executor.ts";
@@ -37,7 +41,7 @@ type Endpoint = (call: Call) => {
 };
 
 /** A whole world: one shard, one executor, an endpoint, and faults by verb. */
-function openWorld(options: { slots?: number; endpoint?: Endpoint } = {}) {
+function openWorld(options: { slots?: number; endpoint?: Endpoint; masterKey?: MasterKey } = {}) {
   const clock = new ManualClock();
   const faults = new Map<string, { when: "before" | "after"; error: () => Error; left: number }>();
   const strike = (when: "before" | "after") => async (verb: string) => {
@@ -66,7 +70,7 @@ function openWorld(options: { slots?: number; endpoint?: Endpoint } = {}) {
   const executor = new Executor({
     shard,
     caller,
-    ...secretParts(shards),
+    ...secretParts(shards, options.masterKey),
     clock,
     random,
     metrics,
@@ -716,6 +720,32 @@ test("a pause that is answered while a call is being prepared is in time: nothin
     reason: "task paused",
     attempt: 0,
   });
+  await endWorld(world);
+});
+
+test("while the master key is away, jobs wait without an attempt spent, not asking all the time; then they are sent", async () => {
+  const real = masterKeyOf([randomBytes(32)]);
+  let asked = 0;
+  let isAway = true;
+  const masterKey: MasterKey = {
+    unwrap: (wrapped, context) => real.unwrap(wrapped, context),
+    generate: async (context) => {
+      asked++;
+      if (isAway) throw new SecretsUnavailable("away");
+      return real.generate(context);
+    },
+  };
+  const world = openWorld({ masterKey });
+  const { clock, tables, sent, counters } = world;
+  const id = addJob(tables, 1_000, { maxAttempts: 1 }, { ...RETRY, maxAttempts: 1 });
+  await clock.advance(60_000);
+  assert.equal(sent.length, 0);
+  assert.deepEqual(jobOf(tables, id).attempts, {});
+  assert.ok(asked >= 5 && asked <= 20, `${asked} times in a minute`);
+  assert.equal(counters.get("results_secrets"), counters.get("given_back"));
+  isAway = false;
+  await clock.advance(3 * SECRETS_AGAIN_MS);
+  assert.partialDeepStrictEqual(jobOf(tables, id), { status: "succeeded", attempt: 1 });
   await endWorld(world);
 });
 

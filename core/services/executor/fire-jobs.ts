@@ -11,6 +11,7 @@ import {
   BACKSTOP_GUARD_MS,
   CRITICAL_SLOTS_ONE_IN,
   FAILURE_BODY_BYTES_KEPT,
+  SECRETS_AGAIN_MS,
   SUCCESS_BODY_BYTES_KEPT,
 } from "#core/domain/limits.ts";
 import { oneLaneDown, priorityOfQueue } from "#core/domain/queue.ts";
@@ -112,7 +113,7 @@ export class Firing {
       return true;
     };
     const outcome = await sender.send(job, held.version, this.#signalOf(held), begin);
-    if (outcome.kind === "unsent") this.#takeBack(held);
+    if (outcome.kind === "unsent") this.#takeBack(held, outcome.why !== undefined);
     else {
       this.#ended++;
       this.#busyMs += outcome.durationMs;
@@ -148,10 +149,18 @@ export class Firing {
     return startedAtMs;
   }
 
-  #takeBack(held: HeldJob): void {
+  /** `locked`: its secrets do not open now, and the next ones to try would meet the same. */
+  #takeBack(held: HeldJob, locked: boolean): void {
     if (held.phase === "gone") return;
+    const { database, metrics, outbox, random } = this.#deps;
     this.#deps.held.remove(held);
-    this.#deps.outbox.addGivenBack([heldKey(held)]);
+    if (!locked) {
+      outbox.addGivenBack([heldKey(held)]);
+      return;
+    }
+    metrics.count("results_secrets", 1);
+    const delayMs = SECRETS_AGAIN_MS * (1 + random.unit());
+    outbox.addGivenBack([{ ...heldKey(held), notBeforeMs: Math.ceil(database.nowMs() + delayMs) }]);
   }
 
   #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number, lagMs: number): JobResult {

@@ -7,7 +7,7 @@ import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { RESULTS_GROUP_BYTES_MAX, RESULTS_GROUP_MAX } from "#core/domain/limits.ts";
-import type { HeldKey, JobResult, JobStore } from "#core/ports/job-store.ts";
+import type { GivenBack, JobResult, JobStore } from "#core/ports/job-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 
@@ -21,7 +21,7 @@ interface OutboxDeps {
 export class Outbox {
   readonly #deps: OutboxDeps;
   #results: JobResult[] = [];
-  #givenBack: HeldKey[] = [];
+  #givenBack: GivenBack[] = [];
   #underWay = 0;
 
   /** Called when something is put in. */
@@ -41,7 +41,7 @@ export class Outbox {
     this.onWaiting();
   }
 
-  addGivenBack(held: readonly HeldKey[]): void {
+  addGivenBack(held: readonly GivenBack[]): void {
     if (held.length === 0) return;
     this.#givenBack.push(...held);
     this.#deps.metrics.count("given_back", held.length);

@@ -144,9 +144,15 @@ test("without the master key nothing opens; with it again everything does", asyn
   const world = openSendingWorld();
   const made = await world.make({ headers: { "X-Key": "k" } });
   world.keysAway = true;
-  const failed = await world.send(made);
-  assert(failed.kind === "failed");
-  assert.equal(failed.error, "secrets-unavailable");
+  const scheduled = { ...made, job: { ...made.job, trigger: "schedule" as const } };
+  const unsent = await world.send(scheduled);
+  assert.deepEqual(unsent, { kind: "unsent", why: "secrets-unavailable" });
+  const test = { ...made, job: { ...made.job, trigger: "test" as const } };
+  assert.partialDeepStrictEqual(await world.send(test), {
+    kind: "failed",
+    error: "secrets-unavailable",
+  });
+  assert.equal(world.calls.length, 0);
   world.keysAway = false;
   assert.equal((await world.send(made)).kind, "answered");
 });
