@@ -98,8 +98,8 @@ export function drawScenario(random: SeededRandom): Scenario {
 function drawLimits(random: SeededRandom): Scenario["limits"] {
   return Array.from({ length: random.between(1, 3) }, () => ({
     endpoint: random.pick([null, "ok", "flaky", "slow", "slow"] as const),
-    concurrency: random.pick([1, 1, 2, 3]),
-    perSecond: null,
+    concurrency: random.pick([null, 1, 1, 2, 3]),
+    perSecond: random.pick([null, null, 1, 4]),
   }));
 }
 

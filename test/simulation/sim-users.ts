@@ -151,7 +151,7 @@ async function changeOne(
     case "limit": {
       if (scenario.limits.length === 0 || random.chance(0.5)) return;
       const { endpoint } = random.pick(scenario.limits);
-      const limit = { concurrency: random.pick([null, 1, 4]) };
+      const limit = { concurrency: random.pick([null, 1, 4]), perSecond: random.pick([null, 2]) };
       await deps.shards.forTenant(tenantId).limits.put(limitKeyOf(tenantId, endpoint), limit);
       return;
     }
