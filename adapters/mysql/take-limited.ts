@@ -24,6 +24,7 @@ import {
 } from "#core/domain/limited-take.ts";
 import {
   BACKSTOP_SLACK_MS,
+  FLOOR_SLACK_MS,
   LIMIT_START_AHEAD_MS,
   START_WINDOW_MS,
   WORKER_LEASE_MS,
@@ -185,9 +186,15 @@ async function takeJobs(
   { nowMs, rates }: Limits,
 ): Promise<LimitedJob[]> {
   const until = { nowMs, untilMs: nowMs + aheadMs + LIMIT_START_AHEAD_MS };
-  const branches = lines.flatMap(({ key, queues, jobsMax }) => {
+  const branches = lines.flatMap(({ key, queues, headsMs, jobsMax }) => {
     const limit = Math.min(jobsMax, callsWithin(key, rates, until.untilMs));
-    return limit < 1 ? [] : queues.map((queue) => ({ key, queue, limit }));
+    if (limit < 1) return [];
+    return queues.map((queue) => {
+      const headMs = headsMs?.get(queue);
+      // What has come since then came at its time or at now, but for transactions that took as long as this.
+      const floorMs = headMs === undefined ? null : Math.min(headMs, nowMs) - FLOOR_SLACK_MS;
+      return { key, queue, limit, floorMs };
+    });
   });
   if (branches.length === 0) return [];
   const rows = await session.select(selectLimitedSql(branches, nowMs + aheadMs));

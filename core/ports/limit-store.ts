@@ -14,6 +14,8 @@ export interface LineRequest {
   readonly key: LimitKey;
   /** Queues in which it has jobs that are due, most urgent first: of each, at most `jobsMax` are looked at. */
   readonly queues: readonly number[];
+  /** The heads of those queues as `listLines` has just told them: nothing is looked for long before them. Not given: the whole line. */
+  readonly headsMs?: ReadonlyMap<number, number>;
   /** Slots of the key that the worker would hold altogether, what it holds already included: fewer than that gives the rest back. */
   readonly slotsMax: number;
   /** The same of its tenant's key; of several lines of a tenant the largest holds. For a tenant's own line `slotsMax` is it. */

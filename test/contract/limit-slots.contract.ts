@@ -101,6 +101,25 @@ function takes(open: OpenStore): void {
   );
 
   test(
+    "of a queue whose head was told nothing long before it is looked for, and nothing after it is missed",
+    onStore(open, async (store) => {
+      const limited = await limitedTask(store, { concurrency: 5 });
+      const workerId = await addWorker(store);
+      const made = await addWaiting(store, limited, [-HOUR_MS, -2_000, -1_000]);
+      const take = async (headMs: number) => {
+        const headsMs = new Map([[32, headMs]]);
+        const taken = await takeLine(store, workerId, limited.key, { headsMs, jobsMax: 1 });
+        return taken.jobs.map(({ id }) => id);
+      };
+      const [line] = await store.shard.limits.listLines(0, 1);
+      assert.deepEqual(await take(line?.headMs ?? 0), [made[0]?.id]);
+      // A head that is ahead of now: what waits by now may be due before it.
+      assert.deepEqual(await take((await dbNow(store)) + HOUR_MS), [made[1]?.id]);
+      assert.deepEqual(await take(made[2]?.dueAtMs ?? 0), [made[2]?.id]);
+    }),
+  );
+
+  test(
     "several lines at once, each by itself",
     onStore(open, async (store) => {
       const tasks = await Promise.all([1, 2, 3].map((n) => limitedTask(store, { concurrency: n })));

@@ -135,7 +135,7 @@ describe("limits", () => {
 
   test("a take locks the jobs that it returns, and their places in line; of the rest nothing", async () => {
     const branches = [20, 21, 22].map((tenant) => {
-      return { key: keyOf(tenant), queue: 16 * (tenant % 4), limit: 7 };
+      return { key: keyOf(tenant), queue: 16 * (tenant % 4), limit: 7, floorMs: null };
     });
     const sql = selectLimitedSql(branches, Date.now() + 200_000);
     assert.deepEqual(await lockedBy(sql, "jobs"), { returned: 21, locked: 21 });

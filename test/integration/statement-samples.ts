@@ -272,7 +272,7 @@ function limitSingles() {
     listLinesSql: selectLimited.listLinesSql(1_000, 100),
     countWaitingSql: selectLimited.countWaitingSql(keys, 1_000),
     selectLimitedSql: selectLimited.selectLimitedSql(
-      keys.map((one, at) => ({ key: one, queue: 16 * at, limit: 50 })),
+      keys.map((one, at) => ({ key: one, queue: 16 * at, limit: 50, floorMs: NOW_MS - 5_000 })),
       NOW_MS,
     ),
     lockLineSql: selectLimited.lockLineSql(key, 1_000),

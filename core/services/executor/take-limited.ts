@@ -171,10 +171,12 @@ export class LimitedTaking {
   #requests(lines: readonly Line[], situation: Situation): LineRequest[] {
     const { held, database } = this.#deps;
     const queues = new Map<LimitKey, number[]>();
-    for (const { key, queue } of lines) {
+    const heads = new Map<LimitKey, Map<number, number>>();
+    for (const { key, queue, headMs } of lines) {
       const known = queues.get(key);
       if (known === undefined) queues.set(key, [queue]);
       else known.push(queue);
+      heads.set(key, (heads.get(key) ?? new Map<number, number>()).set(queue, headMs));
     }
     for (const key of held.lines.waitingKeys()) if (!queues.has(key)) queues.set(key, []);
     const nowMs = database.nowMs();
@@ -185,7 +187,8 @@ export class LimitedTaking {
       const request = this.#requestOf(key, due, room, nowMs, situation);
       if (request === null) continue;
       room -= request.jobsMax;
-      requests.push(request);
+      const headsMs = heads.get(key);
+      requests.push(headsMs === undefined ? request : { ...request, headsMs });
     }
     return requests;
   }
