@@ -1,0 +1,250 @@
+/** Call limits with executors as the processes they are, killed, cut off and stopped: what the endpoints see of it. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openShards } from "#adapters/mysql/shards.ts";
+import { endpointKey, type LimitKey, tenantKey } from "#core/domain/call-limit.ts";
+import type { TenantId } from "#core/domain/ids.ts";
+import { deleteTask } from "#core/services/tasks/delete-task.ts";
+import { pauseTask } from "#core/services/tasks/pause-task.ts";
+import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
+import { eventually } from "#test/support/eventually.ts";
+import {
+  callRaw,
+  type GaugeSink,
+  mostStartsIn,
+  openGaugeSink,
+  steadyPerSecond,
+} from "#test/support/gauge-sink.ts";
+import { addLoad, depsOf, Executors } from "#test/support/limited-load.ts";
+import { startTick, startWorker } from "#test/support/worker-process.ts";
+import {
+  makeTestDatabases,
+  openProxyOf,
+  type TestDatabases,
+  throughProxy,
+} from "../integration/databases.ts";
+
+const DONE_MS = 90_000;
+const SILENT = { info() {}, warn() {}, error() {} };
+/** LIMITS_JOBS=10000 is the full size; `npm run bench -- limits` has its figures. */
+const JOBS = Number(process.env.LIMITS_JOBS ?? 1_500);
+
+let databases: TestDatabases;
+let deps: TaskServiceDeps;
+const stack = new AsyncDisposableStack();
+
+before(async () => {
+  databases = await makeTestDatabases();
+  stack.defer(() => databases.drop());
+  const shards = openShards({ ...databases, logger: SILENT });
+  stack.defer(() => shards.close());
+  deps = depsOf(shards);
+  await stack.use(startWorker("scheduler", databases)).line('"started"', 20_000);
+  stack.use(startTick("reconciler", databases));
+});
+after(() => stack[Symbol.asyncDispose]());
+
+let tenants = 0;
+function newTenant(): TenantId {
+  return `limited-${++tenants}` as TenantId;
+}
+
+function limitsOf(tenantId: TenantId) {
+  return deps.shards.forTenant(tenantId).limits;
+}
+
+function keyOf(tenantId: TenantId, { url }: GaugeSink): LimitKey {
+  const key = endpointKey(tenantId, url);
+  assert(key !== null);
+  return key;
+}
+
+async function countJobs(where: string): Promise<number> {
+  const [row] = await databases.run(`SELECT COUNT(*) AS n FROM jobs WHERE ${where}`);
+  return Number(row?.n);
+}
+
+/** All jobs of the tenant have ended well, with no attempt spent on waiting, and nothing of a limit is left. */
+async function assertAllDone(tenantId: TenantId, jobs: number): Promise<void> {
+  const own = `tenant_id = '${tenantId}'`;
+  await eventually(async () =>
+    assert.equal(await countJobs(`${own} AND status = 'succeeded'`), jobs),
+  );
+  assert.equal(await countJobs(own), jobs);
+  const [left] = await databases.run(
+    `SELECT COUNT(*) AS n FROM limited WHERE limit_key LIKE '${tenantId}|%' OR limit_key = '${tenantId}'`,
+  );
+  assert.equal(Number(left?.n), 0, "nobody waits any more");
+}
+
+describe("call limits", { timeout: 280_000 }, () => {
+  it(`five at once, three executors, ${JOBS} jobs, executors killed at random: never six`, async () => {
+    const tenantId = newTenant();
+    await using sink = await openGaugeSink(() => 10 + Math.random() * 20);
+    await limitsOf(tenantId).put(keyOf(tenantId, sink), { concurrency: 5 });
+    await using executors = new Executors(databases);
+    await executors.start(3);
+    await addLoad(deps, { tenantId, url: sink.url, count: JOBS, atMs: Date.now() });
+    await sink.until(() => sink.answered.size > JOBS / 20, DONE_MS);
+    const stop = new AbortController();
+    const killing = executors.killAtRandom(4_000, stop.signal);
+    await sink.until(() => sink.answered.size > (JOBS * 2) / 3, DONE_MS);
+    stop.abort();
+    await killing;
+    await executors.killOne();
+    await sink.until(() => sink.answered.size === JOBS, DONE_MS);
+    assert.equal(sink.most, 5);
+    assert.ok(executors.kills > 0);
+    await assertAllDone(tenantId, JOBS);
+    assert.equal(await countJobs(`tenant_id = '${tenantId}' AND attempt - lost > 1`), 0);
+    await executors.stopAll();
+  });
+
+  it("undisturbed: what five slots can do, and another tenant beside it as if it were alone", async () => {
+    const [tenantId, free] = [newTenant(), newTenant()];
+    const callMs = 20;
+    await using raw = await openGaugeSink(() => callMs);
+    await using sink = await openGaugeSink(() => callMs);
+    await using alone = await openGaugeSink(() => 1);
+    await using beside = await openGaugeSink(() => 1);
+    await limitsOf(tenantId).put(keyOf(tenantId, sink), { concurrency: 5 });
+    await using executors = new Executors(databases);
+    await executors.start(3);
+    const steady = { tenantId: free, count: 150, spreadMs: 3_000 };
+    await addLoad(deps, { ...steady, url: alone.url, atMs: Date.now() + 1_500 });
+    await alone.until(() => alone.answered.size === 150, DONE_MS);
+    const jobs = 1_200;
+    // As busy as the machine is just now: before and after.
+    const before = await callRaw(raw.url, 300, 5);
+    const atMs = Date.now() + 3_000;
+    await addLoad(deps, { tenantId, url: sink.url, count: jobs, atMs });
+    await addLoad(deps, { ...steady, url: beside.url, atMs: atMs + 500 });
+    await sink.until(() => sink.answered.size === jobs, DONE_MS);
+    await beside.until(() => beside.answered.size === 150, DONE_MS);
+    assert.equal(sink.most, 5);
+    const possible = Math.min(before, await callRaw(raw.url, 300, 5));
+    const part = steadyPerSecond(sink) / possible;
+    assert.ok(part >= 0.8, `${(part * 100).toFixed(0)} % of what five slots can do`);
+    const [p99, p99Beside] = [alone, beside].map(({ lagsMs }) => quantile99(lagsMs));
+    const most = Math.max((p99 ?? 0) * 1.1, (p99 ?? 0) + 50) + NOISE_MS;
+    assert.ok((p99Beside ?? 0) <= most, `p99 ${p99} ms alone, ${p99Beside} ms beside`);
+    await assertAllDone(tenantId, jobs);
+    await assertAllDone(free, 300);
+    await executors.stopAll();
+  });
+
+  it("twenty a second for ten seconds over three executors: never more in any second, and not fewer altogether", async () => {
+    const tenantId = newTenant();
+    await using sink = await openGaugeSink(() => 5);
+    await limitsOf(tenantId).put(keyOf(tenantId, sink), { perSecond: 20 });
+    await using executors = new Executors(databases);
+    await executors.start(3);
+    await addLoad(deps, { tenantId, url: sink.url, count: 200, atMs: Date.now() });
+    await sink.until(() => sink.answered.size === 200, DONE_MS);
+    // By the executors' records: what arrives late and what arrives in time meet at a busy sink.
+    const rows = await databases.run(
+      `SELECT JSON_EXTRACT(attempts, '$.*.startedAtMs') AS started FROM jobs WHERE tenant_id = '${tenantId}'`,
+    );
+    const startsMs = rows.flatMap(({ started }) => started as number[]);
+    const most = mostStartsIn(startsMs, 1_000);
+    assert.ok(most <= 21, `${most} in a second`);
+    const tookMs = Math.max(...sink.startsMs) - Math.min(...sink.startsMs);
+    // An executor that is late loses instants, and asks for others.
+    assert.ok(tookMs < 15_000, `${tookMs} ms`);
+    await assertAllDone(tenantId, 200);
+    await executors.stopAll();
+  });
+
+  it("a tenant's limit and its endpoints' at once; lowered, raised and taken away under way", async () => {
+    const tenantId = newTenant();
+    await using one = await openGaugeSink(() => 20);
+    await using two = await openGaugeSink(() => 20);
+    const limits = limitsOf(tenantId);
+    await limits.put(tenantKey(tenantId), { concurrency: 6 });
+    await limits.put(keyOf(tenantId, one), { concurrency: 4 });
+    await using executors = new Executors(databases);
+    await executors.start(3);
+    const [count, atMs] = [2_500, Date.now()];
+    await addLoad(deps, { tenantId, url: one.url, count, atMs });
+    await addLoad(deps, { tenantId, url: two.url, count, atMs });
+    const sinks = [one, two];
+    const watch = async (ms: number) => {
+      let most = 0;
+      for (const sink of sinks) sink.resetMost();
+      for (const endMs = performance.now() + ms; performance.now() < endMs; await sleep(1))
+        most = Math.max(most, one.open + two.open);
+      return [most, one.most] as const;
+    };
+    await one.until(() => one.answered.size > 10 && two.answered.size > 10, DONE_MS);
+    assert.deepEqual(await watch(2_000), [6, 4]);
+    await limits.put(tenantKey(tenantId), { concurrency: 2 });
+    await sleep(3_000);
+    const [lowered] = await watch(1_500);
+    assert.ok(lowered <= 2, `${lowered} at once`);
+    await limits.put(tenantKey(tenantId), { concurrency: 8 });
+    await sleep(3_000);
+    const [raised, first] = await watch(1_500);
+    assert.ok(raised > 6 && raised <= 8 && first <= 4, `${raised}, ${first} at once`);
+    await limits.put(tenantKey(tenantId), { concurrency: null });
+    await limits.put(keyOf(tenantId, one), { concurrency: null });
+    await two.until(() => one.answered.size === count && two.answered.size === count, DONE_MS);
+    await one.until(() => one.answered.size === count, DONE_MS);
+    await assertAllDone(tenantId, 2 * count);
+    assert.equal(await countJobs(`tenant_id = '${tenantId}' AND attempt <> 1`), 0);
+    await executors.stopAll();
+  });
+
+  it("what waits is paused and deleted as anything else; a drain gives back what an executor holds, and its slots", async () => {
+    const tenantId = newTenant();
+    await using sink = await openGaugeSink(() => 400);
+    await limitsOf(tenantId).put(keyOf(tenantId, sink), { concurrency: 2 });
+    await using executors = new Executors(databases);
+    await executors.start(2);
+    const ids = await addLoad(deps, { tenantId, url: sink.url, count: 40, atMs: Date.now() });
+    await sink.until(() => sink.answered.size >= 2, DONE_MS);
+    const own = `tenant_id = '${tenantId}'`;
+    for (const id of ids.slice(20, 25)) await pauseTask(deps, tenantId, id);
+    for (const id of ids.slice(25, 30)) await deleteTask(deps, tenantId, id, null);
+    await executors.stopOne();
+    assert.equal(await countJobs(`${own} AND attempt - lost > 1`), 0);
+    await sink.until(() => sink.answered.size >= 30, DONE_MS);
+    const ended = "status IN ('succeeded', 'cancelled')";
+    await eventually(async () => assert.equal(await countJobs(`${own} AND ${ended}`), 40));
+    assert.equal(sink.most, 2);
+    assert.equal(sink.twice, 0);
+    const called = await countJobs(`${own} AND status = 'succeeded'`);
+    assert.equal(sink.answered.size, called, "what was cancelled was not called");
+    assert.equal(await countJobs(`${own} AND lost > 0`), 0);
+    await executors.stopAll();
+  });
+
+  it("an executor that is cut off from the database ends its limited calls before another may make them", async () => {
+    const tenantId = newTenant();
+    await using sink = await openGaugeSink(() => 1_500);
+    await limitsOf(tenantId).put(keyOf(tenantId, sink), { concurrency: 3 });
+    await using proxy = new AsyncDisposableStack();
+    const wire = await openProxyOf(databases.mysqlUrl);
+    proxy.defer(() => wire.close());
+    await using executors = new Executors(databases);
+    const mysqlUrl = throughProxy(databases.mysqlUrl, wire);
+    await executors.start(1, { ...databases, mysqlUrl });
+    await addLoad(deps, { tenantId, url: sink.url, count: 40, atMs: Date.now() });
+    await sink.until(() => sink.answered.size >= 3, DONE_MS);
+    wire.pause();
+    await executors.start(1);
+    await sink.until(() => sink.answered.size >= 18, DONE_MS);
+    wire.resume();
+    await sink.until(() => sink.answered.size === 40, DONE_MS);
+    assert.equal(sink.most, 3);
+    await assertAllDone(tenantId, 40);
+    assert.equal(await countJobs(`tenant_id = '${tenantId}' AND attempt - lost > 1`), 0);
+  });
+});
+
+/** What a machine that does other things adds to a p99 of a few calls; the bench has the bound as it is. */
+const NOISE_MS = 200;
+
+function quantile99(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN;
+}
