@@ -53,22 +53,17 @@ export class MemoryJobStore implements JobStore {
 
   poll(request: PollRequest): Promise<Poll> {
     return this.#tables.transact("poll", (nowMs) => {
-      const heads = new Map<number, number>();
-      for (const { queue, floorMs } of request.queues) {
-        const [head] = this.#pending(queue, floorMs, Number.POSITIVE_INFINITY);
-        if (head !== undefined) heads.set(queue, head.dueAtMs);
-      }
       const live = [...this.#tables.workers]
         .filter(([, row]) => row.fencedAtMs === null && row.leaseUntilMs >= nowMs)
         .map(([workerId]) => workerId);
       return {
         nowMs,
-        heads,
+        heads: this.#heads(request.queues),
         revocations: this.#revocationsSince(nowMs - request.revocationsWithinMs).length,
         criticalTaskAtMs: this.#criticalTaskAtMs(nowMs),
         liveWorkers: live.length,
         rank: live.filter((workerId) => workerId < request.workerId).length,
-        waiting: [...this.#tables.jobs.values()].some(({ status }) => status === "waiting"),
+        waiting: this.#isAnyWaiting(),
       };
     });
   }
@@ -265,6 +260,25 @@ export class MemoryJobStore implements JobStore {
       );
       return jobs.sort((a, b) => (a.id > b.id ? -1 : 1)).slice(0, limit);
     });
+  }
+
+  #isAnyWaiting(): boolean {
+    for (const { status } of this.#tables.jobs.values()) if (status === "waiting") return true;
+    return false;
+  }
+
+  /** All of them in one pass over the rows: a simulation polls more than it does anything else. */
+  #heads(asked: PollRequest["queues"]): Map<number, number> {
+    const floorsMs = new Map(asked.map(({ queue, floorMs }) => [queue, floorMs ?? 0]));
+    const heads = new Map<number, number>();
+    for (const { status, queue, dueAtMs } of this.#tables.jobs.values()) {
+      if (status !== "pending") continue;
+      const floorMs = floorsMs.get(queue);
+      if (floorMs === undefined || dueAtMs < floorMs) continue;
+      const headMs = heads.get(queue);
+      if (headMs === undefined || dueAtMs < headMs) heads.set(queue, dueAtMs);
+    }
+    return heads;
   }
 
   /** Pending rows of a queue from its floor up to an instant, as its index orders them. */
