@@ -4,6 +4,8 @@
  */
 import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
+import { assert } from "#core/domain/assert.ts";
+import type { TenantId } from "#core/domain/ids.ts";
 import { asksToStop, parseRetryAfter } from "#core/domain/retry-policy.ts";
 import type { Call, Caller, CallOutcome, CallTimings } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -25,9 +27,12 @@ import { openRefusalLog, type Refusal } from "./refusal-log.ts";
 import { requestText } from "./request-text.ts";
 import { openHostResolver } from "./resolve-host.ts";
 import { ResponseParser } from "./response-parser.ts";
-import { Targets } from "./targets.ts";
+import { isHttp, Targets } from "./targets.ts";
 
 const IDLE_CONNECTIONS_MAX = 2_048;
+/** Connections that are opened ahead at the same time, and how long that may take. */
+const PREPARING_MAX = 256;
+const PREPARING_MS_MAX = 5_000;
 
 export interface CallerOptions {
   readonly clock: Clock;
@@ -77,8 +82,14 @@ export function openCaller(options: CallerOptions): Caller {
     targets: new Targets(),
     logRefusal: openRefusalLog(clock, options.logger),
   };
+  let preparing = 0;
   return {
     call: (call, signal) => callOnce(deps, call, signal),
+    prepare: (tenantId, url) => {
+      if (preparing >= PREPARING_MAX) return;
+      preparing++;
+      void prepare(deps, tenantId, url).finally(() => preparing--);
+    },
     async close() {
       deps.connections.close();
       resolver.close();
@@ -160,6 +171,26 @@ function readAnswer({ statusCode, retryAfter, stop, body }: ResponseParser, cloc
     stop: stop.length > 0 && asksToStop(stop),
     responseBody: body,
   };
+}
+
+/** Opens a connection ahead. What fails here fails again when it is called, and is told then. */
+async function prepare(deps: Deps, tenantId: TenantId, url: string): Promise<void> {
+  const { clock, connections, targets } = deps;
+  if (!isHttp(url)) return;
+  const { target, origin } = targets.read(url);
+  const key = `${tenantId} ${origin}`;
+  if (!connections.lacks(key)) return;
+  assert(connections.take(key) === null, "where none is in use, none is waited for");
+  const ending = new CallEnding();
+  const cancelTimer = clock.setTimer(PREPARING_MS_MAX, () => ending.end("timeout"));
+  const phases: Phases = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
+  try {
+    connections.put(await connect(deps, key, target, ending, phases), 0);
+  } catch {
+    connections.drop(key);
+  } finally {
+    cancelTimer();
+  }
 }
 
 async function connect(

@@ -130,6 +130,27 @@ test("where connections do not stay, every call has its own and none is lost", a
     assert.partialDeepStrictEqual(outcome, { kind: "answered", responseBody: "ok" });
 });
 
+test("a connection that is opened ahead serves the first call; where one is idle, none is opened", async () => {
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/`;
+  const prepare = () => caller.prepare?.("ahead" as TenantId, url);
+  const arrived = once(server, "connection");
+  assert.equal(
+    await opened(async () => {
+      for (let i = 0; i < 5; i++) prepare();
+      await arrived;
+    }),
+    1,
+  );
+  const outcome = await call("/", "ahead");
+  assert.partialDeepStrictEqual(outcome, { kind: "answered" });
+  assert.equal(outcome.timings?.connectMs, null);
+  prepare();
+  for (const bad of ["nothing", "http://127.0.0.1:1/", "ftp://a.test/"])
+    caller.prepare?.("ahead" as TenantId, bad);
+  assert.equal(await opened(() => call("/", "ahead")), 0);
+});
+
 test("calls that hang do not hold up another of their tenant", async () => {
   const hanging = atOnce(10, "/hang", () => "hangs");
   const startMs = performance.now();

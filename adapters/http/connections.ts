@@ -55,6 +55,16 @@ export class Connections {
     return idle;
   }
 
+  /** Whether a connection that nobody has asked for yet would be of use: there is none, and room for one. */
+  lacks(key: string): boolean {
+    return (
+      !this.#closed &&
+      this.#size < this.#idleMax / 2 &&
+      !this.#idle.has(key) &&
+      !this.#inUse.has(key)
+    );
+  }
+
   /** Gives back a connection whose call has ended, after `tookMs`. */
   put(connection: Connection, tookMs: number): void {
     const { key } = connection;

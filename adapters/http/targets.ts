@@ -16,6 +16,11 @@ export interface ReadTarget {
   readonly path: string;
 }
 
+/** Whether a call can go there. */
+export function isHttp(url: string): boolean {
+  return /^https?:/i.test(url) && URL.canParse(url);
+}
+
 /** Reads URLs; the same ones come again and again. */
 export class Targets {
   readonly #kept = new Map<string, ReadTarget>();

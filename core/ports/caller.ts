@@ -52,5 +52,7 @@ export type CallOutcome =
 export interface Caller {
   /** Never throws for what an endpoint does. `signal` ends the call as `interrupted`. */
   call(call: Call, signal: AbortSignal): Promise<CallOutcome>;
+  /** A call is to follow soon: its name may be resolved and a connection opened. Tells nothing; absent where there is nothing to do. */
+  prepare?(tenantId: TenantId, url: string): void;
   close(): Promise<void>;
 }

@@ -32,6 +32,7 @@ import type { Claimed, HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
 import { planCritical } from "./plan-critical.ts";
+import type { CallPreparation } from "./prepare-calls.ts";
 import { QueueFloors } from "./queue-floors.ts";
 import { QueueWants } from "./queue-wants.ts";
 import type { LimitedTaking } from "./take-limited.ts";
@@ -47,6 +48,7 @@ interface ClaimingDeps {
   readonly outbox: Outbox;
   readonly retention: Retention;
   readonly parts: CallParts;
+  readonly preparation: CallPreparation;
   readonly limited: LimitedTaking;
 }
 
@@ -280,6 +282,7 @@ export class Claiming {
         maybeDead: true,
       });
     }
+    this.#deps.preparation.prepare(claimed);
     held.add(claimed);
   }
 

@@ -37,6 +37,7 @@ import { criticalSlots, Firing, heldKey } from "./fire-jobs.ts";
 import { type HeldJob, HeldJobs } from "./held-jobs.ts";
 import { Lease } from "./lease.ts";
 import { Outbox } from "./outbox.ts";
+import { CallPreparation } from "./prepare-calls.ts";
 import { CallSender } from "./send-call.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { LimitedTaking } from "./take-limited.ts";
@@ -94,7 +95,9 @@ export class Executor {
     const parts = new CallParts({ tasks, clock });
     this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts), slots });
     const limited = this.#limited;
-    this.#claiming = new Claiming({ ...shared, ...stores, jobs, parts, retention, limited });
+    const preparation = new CallPreparation(deps.caller, database, slots);
+    const claiming = { ...shared, ...stores, jobs, parts, retention, limited, preparation };
+    this.#claiming = new Claiming(claiming);
     this.#firing.onEnded = (held) => this.#callEnded(held);
     this.#lease.onLapse = () => this.#leaveLimits();
   }

@@ -268,7 +268,7 @@ function isCritical({ job }: HeldJob): boolean {
 const SCHEME_LENGTH = "http://".length;
 
 /** Tenants share no connection, whatever its origin. */
-function connectionOf(job: ClaimedJob, url: string): string {
+export function connectionOf(job: ClaimedJob, url: string): string {
   const end = url.indexOf("/", SCHEME_LENGTH + 1);
   return `${job.tenantId} ${end < 0 ? url : url.slice(0, end)}`;
 }
