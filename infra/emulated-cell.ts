@@ -45,6 +45,9 @@ export class EmulatedCell extends Stage {
     this.api = new ApiStack(this, "api", common);
     this.ticks = new TicksStack(this, "ticks", common);
     this.#leaveKeysToHandlers();
+    // LocalStack's way to choose an API's id: its address is the same after every deploy.
+    Tags.of(this.api.byKey).add("_custom_id_", "by-key");
+    Tags.of(this.api.bySignature).add("_custom_id_", "by-signature");
     Tags.of(this).add("application", "at-and-cron");
   }
 

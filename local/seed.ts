@@ -11,7 +11,7 @@ const STATEMENT_MS = 10_000;
  * Makes tenant `demo` and its API key `local-dev-key`, with every scope, unless they exist. A key that somebody has
  * revoked stays so. `mysqlUrl` names the server; its control database is migrated. Throws SetupError.
  */
-export async function seedDemoTenant(mysqlUrl: string): Promise<void> {
+export async function seedDemoTenant(mysqlUrl: string, databasePrefix?: string): Promise<void> {
   const hash = createHash("sha256").update(LOCAL_KEY).digest();
   const statements: [string, unknown[]][] = [
     [
@@ -24,7 +24,11 @@ export async function seedDemoTenant(mysqlUrl: string): Promise<void> {
     ],
   ];
   try {
-    const options = { uri: mysqlUrl, database: controlDatabase(), connectTimeout: STATEMENT_MS };
+    const options = {
+      uri: mysqlUrl,
+      database: controlDatabase(databasePrefix),
+      connectTimeout: STATEMENT_MS,
+    };
     const connection = await createConnection(options);
     try {
       for (const [sql, values] of statements) {

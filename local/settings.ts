@@ -104,7 +104,8 @@ export function readFlags<Name extends string>(
   return flags;
 }
 
-function readInteger(
+/** A whole number out of the environment. Throws SetupError. */
+export function readInteger(
   env: NodeJS.ProcessEnv,
   name: string,
   fallback: number,

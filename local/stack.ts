@@ -21,10 +21,19 @@ const WORKER_STOP_MS = DRAIN_TOTAL_MS + 5_000;
 const GATEWAY_STOP_MS = 15_000;
 const TICK_STOP_MS = 5_000;
 const ECHO_STOP_MS = 5_000;
+const COMES_UP_MS = 60_000;
 /** Workers before the endpoint that they may still be calling. */
 const STAGE = { services: 0, endpoints: 1 };
 
-export type Stack = { children: ChildSpec[]; apiUrl: string; echoUrl: string; logDir: string };
+export type Stack = {
+  /** The first is the one that answers `apiUrl`. */
+  children: ChildSpec[];
+  apiUrl: string;
+  /** How long the API may take until it is healthy. */
+  comesUpInMs: number;
+  echoUrl: string;
+  logDir: string;
+};
 
 /**
  * What to start for these settings; pure. The URL of MySQL names server and account, no database. Throws ConfigurationInvalid for
@@ -69,7 +78,8 @@ export function planStack(
   });
   const echo = { ...base, ECHO_PORT: String(echoPort) };
   return {
-    apiUrl: `http://127.0.0.1:${settings.apiPort}`,
+    apiUrl: apiUrlOf(settings),
+    comesUpInMs: COMES_UP_MS,
     echoUrl: `http://127.0.0.1:${echoPort}`,
     logDir: join(settings.localDir, "log"),
     children: [
@@ -91,6 +101,11 @@ export function planStack(
       },
     ],
   };
+}
+
+/** Of the local gateway. */
+export function apiUrlOf({ apiPort }: Settings): string {
+  return `http://127.0.0.1:${apiPort}`;
 }
 
 function pick(env: NodeJS.ProcessEnv, names: readonly string[]): NodeJS.ProcessEnv {

@@ -1,12 +1,9 @@
-import { migrate } from "#migrations/migrate.ts";
-import { KEYSPACE, migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { holdDirectory } from "./hold-directory.ts";
+import { prepareDatabases } from "./prepare-databases.ts";
 import { readRun } from "./run-file.ts";
-import { localKeyFile, prepareKeyFile } from "./secrets-key.ts";
-import { seedDemoTenant } from "./seed.ts";
 import { readFlags, readSettings, type Settings } from "./settings.ts";
 import { SetupError } from "./setup-error.ts";
-import { planStack } from "./stack.ts";
+import { apiUrlOf, planStack } from "./stack.ts";
 import { startDetached } from "./start-detached.ts";
 import { supervise } from "./supervisor.ts";
 import { listenForStop, runMain, say } from "./terminal.ts";
@@ -32,20 +29,14 @@ async function startHere(settings: Settings, quiet: boolean): Promise<void> {
   if (!(await holdDirectory(settings.localDir))) throw new SetupError(alreadyRunning(settings));
   await supervise({
     settings,
+    apiUrl: apiUrlOf(settings),
     env: process.env,
     say,
     quiet,
     ...signals,
     plan: planStack,
-    prepare: async ({ mysqlUrl, contactPoints }, onProgress) => {
-      const keyspace = process.env.CASSANDRA_KEYSPACE || KEYSPACE;
-      await Promise.all([
-        migrate({ mysqlUrl, onProgress }),
-        migrateCassandra({ contactPoints, keyspace, onProgress }),
-      ]);
-      await prepareKeyFile(localKeyFile(settings.localDir, process.env), { mysqlUrl });
-      await seedDemoTenant(mysqlUrl);
-    },
+    prepare: (databases, onProgress) =>
+      prepareDatabases(databases, settings, process.env, onProgress),
   });
 }
 

@@ -16,7 +16,6 @@ import { describeCall, watchCalls } from "./watch-calls.ts";
 // Everything it starts is in run.json before it can be left behind (run-file.ts), in a process group of its own: a Ctrl-C
 // reaches the supervisor alone, which then stops the workers before the endpoint and the databases they still need.
 
-const HEALTH_DEADLINE_MS = 60_000;
 const POLL_MS = 100;
 const HEALTH_ANSWER_MS = 2_000;
 /** A process that ended this often before the first call will not come up. */
@@ -25,6 +24,8 @@ const FIRST_CALL_WORD_MS = 20_000;
 
 export type SupervisorDeps = {
   settings: Settings;
+  /** Where the API will answer: what is before `/v1`. */
+  apiUrl: string;
   env: NodeJS.ProcessEnv;
   say: (line: string) => void;
   /** Aborted by the first Ctrl-C or SIGTERM: stop everything. */
@@ -35,23 +36,25 @@ export type SupervisorDeps = {
   quiet: boolean;
   /** Migrates the databases and seeds them. */
   prepare: (databases: Databases, say: (line: string) => void) => Promise<void>;
-  plan: typeof planStack;
+  plan: (...args: Parameters<typeof planStack>) => Stack;
 };
 
 /** Runs the stack until `stop`; then, or when it cannot come up, stops what it started. Throws SetupError for the latter. */
 export async function supervise(deps: SupervisorDeps): Promise<void> {
   const { settings, say } = deps;
   await clearLeftOvers(deps);
-  if (!(await isPortFree(settings.apiPort))) {
+  const port = Number(new URL(deps.apiUrl).port);
+  if (!(await isPortFree(port))) {
+    const setting = port === settings.apiPort ? "API_PORT" : "LOCALSTACK_PORT";
     throw new SetupError(
-      `port ${settings.apiPort} is taken: stop what listens there, or choose another with API_PORT`,
+      `port ${port} is taken: stop what listens there, or choose another with ${setting}`,
     );
   }
   const logDir = join(settings.localDir, "log");
   mkdirSync(logDir, { recursive: true });
   const own = identify(process.pid, basename(process.argv[1] ?? ""));
   if (!own) throw new SetupError("this machine has no /proc: the local stack needs Linux");
-  const state = new RunState(settings, own);
+  const state = new RunState(deps, own);
   const over = new AbortController();
   const stop = AbortSignal.any([deps.stop, over.signal]);
   let watch: Promise<void> | undefined;
@@ -80,10 +83,12 @@ class RunState {
   #cassandra: Run["cassandra"] = null;
   #over = false;
   readonly #settings: Settings;
+  readonly #apiUrl: string;
   readonly #own: ProcessIdentity;
 
-  constructor(settings: Settings, own: ProcessIdentity) {
+  constructor({ settings, apiUrl }: SupervisorDeps, own: ProcessIdentity) {
     this.#settings = settings;
+    this.#apiUrl = apiUrl;
     this.#own = own;
     this.write();
   }
@@ -92,7 +97,7 @@ class RunState {
     return {
       state: this.#state,
       supervisor: this.#own,
-      api: `http://127.0.0.1:${this.#settings.apiPort}`,
+      api: this.#apiUrl,
       key: LOCAL_KEY,
       mysql: this.#mysql,
       cassandra: this.#cassandra,
@@ -210,11 +215,11 @@ async function pickEchoPort(localDir: string): Promise<number> {
 }
 
 async function untilHealthy(stack: Stack, state: RunState, stop: AbortSignal): Promise<void> {
-  const endsAt = performance.now() + HEALTH_DEADLINE_MS;
+  const endsAt = performance.now() + stack.comesUpInMs;
   while (!(await isHealthy(stack.apiUrl, stop))) {
     stop.throwIfAborted();
     refuseFailing(stack, state);
-    if (performance.now() > endsAt) throw didNotComeUp("gateway", stack);
+    if (performance.now() > endsAt) throw didNotComeUp(stack.children[0]?.name ?? "", stack);
     await wait(POLL_MS, stop);
   }
 }

@@ -31,7 +31,7 @@ const MINUTE_MS = 60_000;
 /** Everything together; each stage has less. */
 export const runDeadlineMs = 19 * MINUTE_MS;
 
-const databaseRooms = ["contract", "integration", "e2e", "schemathesis"];
+const databaseRooms = ["contract", "integration", "e2e", "localstack", "schemathesis"];
 const outside = /(^|\/)(node_modules|cdk\.out|\.local|\.tmp)\//;
 
 /** All stages, with the test files that are below `root` now. Every `*.test.ts` belongs to exactly one. */
