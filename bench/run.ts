@@ -19,6 +19,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Scenario>>> = {
   egress: async () => (await import("./egress.ts")).scenario,
   growth: async () => (await import("./growth.ts")).scenario,
   idle: async () => (await import("./idle.ts")).scenario,
+  limits: async () => (await import("./limits.ts")).scenario,
   p0: async () => (await import("./p0.ts")).scenario,
   p1: async () => (await import("./p1.ts")).scenario,
   p2: async () => (await import("./p2.ts")).scenario,
