@@ -10,7 +10,7 @@ import { QueueTurns } from "#core/domain/queue-turns.ts";
 import { Heap } from "./heap.ts";
 import type { HeldJob } from "./held-jobs.ts";
 
-const IN_A_ROW_MAX = 32;
+const IN_A_ROW_MAX = 8;
 /** Connections that are remembered as idle; as many as are kept open. */
 const IDLE_MAX = 2_048;
 
