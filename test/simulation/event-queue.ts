@@ -10,6 +10,8 @@ export interface SimEvent {
   run: (() => void) | null;
 }
 
+const SETTLED = Promise.resolve();
+
 export class EventQueue {
   #nowMs = 0;
   #order = 0;
@@ -45,7 +47,8 @@ export class EventQueue {
   run(isOver: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       // A tick that a microtask asks for comes when no microtask is left: all promises have settled by then.
-      const settleThenStep = () => queueMicrotask(() => process.nextTick(step));
+      const askForTick = () => process.nextTick(step);
+      const settleThenStep = () => void SETTLED.then(askForTick);
       const step = () => {
         try {
           if (isOver() || !this.#fireNext()) resolve();

@@ -298,10 +298,14 @@ function unknown(): Error {
   return new OutcomeUnknown("not answered, says the simulation");
 }
 
+const verbsByClass = new Map<object, readonly string[]>();
+
 /** Of a class's instance, also behind a proxy. */
-function verbsOf(store: object): string[] {
+function verbsOf(store: object): readonly string[] {
   const prototype = Object.getPrototypeOf(store) as object;
-  const own = Object.keys(store);
-  const names = prototype === Object.prototype ? [] : Object.getOwnPropertyNames(prototype);
-  return [...new Set([...own, ...names])].filter((name) => name !== "constructor");
+  const known = verbsByClass.get(prototype);
+  if (known !== undefined) return known;
+  const verbs = Object.getOwnPropertyNames(prototype).filter((name) => name !== "constructor");
+  verbsByClass.set(prototype, verbs);
+  return verbs;
 }
