@@ -404,6 +404,31 @@ function rates(open: OpenStore): void {
   );
 
   test(
+    "instants for jobs that are in hand come from the same rate, as far as that allows; without a rate there are none",
+    onStore(open, async (store) => {
+      const limited = await limitedTask(store, { perSecond: 10 });
+      const { key } = limited;
+      await addWaiting(store, limited, [-3_000, -2_000, -1_000]);
+      const workerId = await addWorker(store);
+      const first = await takeLine(store, workerId, key, { startsMax: 3, jobsMax: 2 });
+      const starts = first.lines[0]?.startsAtMs ?? [];
+      const all = [...starts, ...first.jobs.map(({ startAtMs }) => startAtMs ?? 0)];
+      assert.deepEqual([starts.length, all.length], [3, 5]);
+      for (const [at, startAtMs] of all.entries()) {
+        const exactMs = (all[0] ?? 0) + at * 100;
+        assert(Math.abs(startAtMs - exactMs) <= 1, `instant ${at}: ${startAtMs - exactMs} ms off`);
+      }
+      const more = await takeLine(store, workerId, key, { startsMax: 1_000, jobsMax: 0 });
+      const startsAtMs = more.lines[0]?.startsAtMs ?? [];
+      assert(startsAtMs.length > 0 && startsAtMs.length < 12, `${startsAtMs.length} more`);
+      assert((startsAtMs[0] ?? 0) >= (all[4] ?? 0) + 99);
+      const free = await limitedTask(store, { concurrency: 1 });
+      const none = await takeLine(store, workerId, free.key, { startsMax: 5, jobsMax: 0 });
+      assert(none.lines[0] !== undefined && !("startsAtMs" in none.lines[0]));
+    }),
+  );
+
+  test(
     "a rate below one a second holds across takes; one of the tenant holds for all of its lines",
     onStore(open, async (store) => {
       const slow = await limitedTask(store, { perSecond: 0.01 });

@@ -66,7 +66,9 @@ class Endpoints implements Caller {
 function openWorld({ executors = 1, callMs = (): number => 100 } = {}) {
   const clock = new ManualClock();
   let broken: string | null = null;
+  const verbs = new Set<string>();
   const beforeCommit = async (verb: string) => {
+    verbs.add(verb);
     if (verb === broken) throw new StoreUnavailable("away");
   };
   const shards = openMemoryShards({ clock, hooks: { beforeCommit } });
@@ -92,6 +94,8 @@ function openWorld({ executors = 1, callMs = (): number => 100 } = {}) {
     tables,
     endpoints,
     limits: shard.limits,
+    /** What stores were asked for so far. */
+    verbs,
     executors: all,
     break: (verb: string | null) => {
       broken = verb;
@@ -154,6 +158,21 @@ test("a limit of five over three executors: never six at once, all five nearly a
   await clock.advance(4_000);
   const held = [...world.tables.limitSlots.values()].flatMap((of) => [...of.values()]);
   assert.deepEqual(held, [], "idle slots have gone back");
+  await world.end();
+});
+
+test("where nobody waits under a limit, nothing is asked for it", async () => {
+  const world = openWorld();
+  const { clock, limits, verbs } = world;
+  await limits.put(keyOf(SLOW), { concurrency: 5 });
+  await clock.advance(1_000);
+  for (let i = 0; i < 20; i++) addJob(world, FREE, null);
+  verbs.clear();
+  await clock.advance(10_000);
+  assert.equal(jobsWhere(world, "succeeded"), 20);
+  assert.ok(verbs.has("poll") && verbs.has("claimDue"));
+  for (const verb of ["listLines", "takeLimited", "keepSlots", "releaseLine"])
+    assert.ok(!verbs.has(verb), verb);
   await world.end();
 });
 
