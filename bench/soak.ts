@@ -9,6 +9,7 @@ import { LAG_HEADS, lagFigures, lagRows, lagsByPriority } from "./lag.ts";
 import { buildLoadModel, STEADY_GROUP } from "./load-model.ts";
 import { memoryMibOf } from "./machine.ts";
 import type { ScenarioContext, ScenarioOutcome } from "./scenario.ts";
+import { giveSigningSecrets } from "./signing-secrets.ts";
 import { openBenchDatabases } from "./stack.ts";
 import type { TargetCalls } from "./target.ts";
 import { type TimeLine, timeChart } from "./time-chart.ts";
@@ -48,6 +49,7 @@ export async function runSoak(context: ScenarioContext): Promise<ScenarioOutcome
   });
   say(`inserting ${tasks.length} tasks`);
   await insertTasks(databases, tasks);
+  await giveSigningSecrets(databases, tasks);
   await using workers = await startWorkers(databases, {
     schedulers: 1,
     executors: options.executors ?? 1,
