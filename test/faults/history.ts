@@ -1,5 +1,5 @@
 /** A Cassandra of the run's own, started when the first fault asks for it: a keyspace for each fault. */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -57,8 +57,4 @@ export function cassandraOfRun(say: (line: string) => void, signal: AbortSignal)
       rmSync(dir, { recursive: true, force: true });
     },
   };
-}
-
-export function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }
