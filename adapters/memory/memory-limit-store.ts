@@ -22,6 +22,7 @@ import {
 } from "#core/domain/limited-take.ts";
 import {
   LIMIT_START_AHEAD_MS,
+  LINE_UP_SINCE_MS,
   RELEASE_GROUP_MAX,
   START_WINDOW_MS,
   WORKER_LEASE_MS,
@@ -145,6 +146,7 @@ export class MemoryLimitStore implements LimitStore {
         return null;
       }
       callLimits.set(key, { limit, nextCallAtMs: row?.nextCallAtMs ?? 0 });
+      if (row === undefined) this.#lineUp(key, nowMs);
       return limit;
     });
   }
@@ -155,6 +157,19 @@ export class MemoryLimitStore implements LimitStore {
       const count = (key: LimitKey) => due.filter(({ limitKey }) => limitKey === key).length;
       return new Map(keys.map((key) => [key, Math.min(max, count(key))]));
     });
+  }
+
+  /** Jobs that are in line already, or stand in their tenant's, whose line this is by now. */
+  #lineUp(key: LimitKey, nowMs: number): void {
+    for (const job of this.#tables.jobs.values()) {
+      const task = this.#tables.tasks.get(job.taskId);
+      if (task === undefined || task.requestVersion !== job.taskVersion) continue;
+      if (job.scheduledAtMs < nowMs - LINE_UP_SINCE_MS || tenantOf(key) !== job.tenantId) continue;
+      if (job.limitKey !== null && job.limitKey !== tenantKeyOf(key)) continue;
+      if (this.#tables.lineOf(task).limitKey !== key) continue;
+      const context = { nowMs, retention: NO_RETENTION };
+      this.#tables.applyToJob(job.id, { kind: "line-up", limitKey: key }, context);
+    }
   }
 
   /** In the order of the index. */

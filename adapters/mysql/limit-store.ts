@@ -9,6 +9,7 @@ import {
 import { RELEASE_GROUP_MAX } from "#core/domain/limits.ts";
 import type { LimitChanges, LimitStore } from "#core/ports/limit-store.ts";
 import { readInstant, readJobId } from "./cells.ts";
+import { lineUpJobs } from "./line-up-jobs.ts";
 import type { Row } from "./pool.ts";
 import {
   deleteLimitSql,
@@ -70,21 +71,34 @@ function readLimit(row: Row): CallLimit {
   };
 }
 
-function putLimit(
+async function putLimit(
   database: Database,
   key: LimitKey,
   changes: LimitChanges,
 ): Promise<CallLimit | null> {
+  const put = await writeLimit(database, key, changes);
+  // After the COMMIT: whoever makes jobs from now on sees it.
+  const { limit, isNew } = put;
+  if (isNew && limit !== null) await lineUpJobs(database, key, limit.updatedAtMs);
+  return limit;
+}
+
+function writeLimit(
+  database: Database,
+  key: LimitKey,
+  changes: LimitChanges,
+): Promise<{ readonly limit: CallLimit | null; readonly isNew: boolean }> {
   return database.transaction(async (session) => {
-    await session.write(upsertLimitSql(key, changes));
+    // A row that is new counts 1, one that is changed 2.
+    const isNew = (await session.write(upsertLimitSql(key, changes))) === 1;
     const [row] = await session.select(selectLimitSql(key));
     assert(row !== undefined, "a limit that was written is there");
     const limit = readLimit(row);
     const { concurrency, perSecond } = effectiveLimit(limit);
-    if (concurrency !== null || perSecond !== null) return limit;
+    if (concurrency !== null || perSecond !== null) return { limit, isNew };
     await session.write(deleteLimitSql(key));
     await session.write(deleteSlotsOfKeySql(key));
-    return null;
+    return { limit: null, isNew };
   });
 }
 

@@ -53,7 +53,7 @@ const draw: fc.Arbitrary<Draw> = fc.record({
   kind: fc.constantFrom(
     ...(["claim", "claim", "claim", "claim", "take-with-slots", "take-with-slots"] as const),
     ...(["give-back", "interrupt", "succeed", "fail", "fail", "fail", "rescue", "rescue"] as const),
-    ...(["cancel", "resume", "resume", "retry", "retry", "release-limit"] as const),
+    ...(["cancel", "resume", "resume", "retry", "retry", "release-limit", "line-up"] as const),
     ...(["remove-planned", "archive"] as const),
   ),
   worker: fc.nat({ max: 2 }),
@@ -104,6 +104,8 @@ function eventOf(job: Job, drawn: Draw, nowMs: number): JobEvent {
       return { kind: "cancel", reason: drawn.reason };
     case "resume":
       return { kind: "resume", taskVersion: 2, limitKey: drawn.limitKey };
+    case "line-up":
+      return { kind: "line-up", limitKey: drawn.limitKey ?? ("acme" as LimitKey) };
     case "release-limit":
       return { kind: "release-limit", limitKey: drawn.limitKey };
     case "retry":
@@ -228,7 +230,7 @@ test("the state that comes most often is not the only one: lives reach every sta
     assert(reached.has(name), name);
   }
   const moves = ["claim", "take-with-slots", "give-back", "interrupt", "succeed", "fail", "rescue"];
-  for (const name of [...moves, "cancel", "resume", "retry", "release-limit"]) {
+  for (const name of [...moves, "cancel", "resume", "retry", "release-limit", "line-up"]) {
     assert(reached.has(name), name);
   }
 });

@@ -183,6 +183,7 @@ const EVENTS = {
   resume: { kind: "resume", taskVersion: 9, limitKey: null },
   "remove planned": { kind: "remove-planned" },
   retry: { kind: "retry", moreAttempts: 3 },
+  "line up": { kind: "line-up", limitKey: LINE },
   "release limit": { kind: "release-limit", limitKey: null },
 } satisfies Record<string, JobEvent>;
 type EventName = keyof typeof EVENTS;
@@ -198,6 +199,7 @@ const RECORDED = { attempts: { "1": { ...RECORD, attempt: 1 }, "2": RECORD }, wo
 const RECORDED_FIRST = { attempts: { "2": RECORD }, workerId: null };
 const RECORDED_AGAIN = { attempts: { "1": RECORD, "2": RECORD }, workerId: null };
 const LANE_1 = 33;
+const LINED_UP = { status: "waiting", limitKey: LINE } as const;
 
 function ended(status: Job["status"], reason: string | null, atMs = NOW): Partial<Job> {
   const keptMs = status === "succeeded" ? KEPT.succeededMs : KEPT.endedMs;
@@ -422,6 +424,19 @@ const TABLE: Record<EventName, Row> = {
       finishedAtMs: null,
     },
   },
+  "line up": {
+    "pending: planned": LINED_UP,
+    "pending: planned, just not frozen": LINED_UP,
+    "pending: frozen": LINED_UP,
+    "pending: due": LINED_UP,
+    "pending: claimed before": LINED_UP,
+    "pending: retried": LINED_UP,
+    "pending: rescued": LINED_UP,
+    "pending: manual": LINED_UP,
+    "pending: catch-up": LINED_UP,
+    "waiting: planned": {},
+    "waiting: rescued": {},
+  },
   "release limit": {
     "waiting: planned": { status: "pending", limitKey: null },
     "waiting: rescued": { status: "pending", limitKey: null, dueAtMs: NOW },
@@ -444,6 +459,7 @@ describe("every state with every event", () => {
       resume: 1,
       "remove-planned": 1,
       retry: 1,
+      "line-up": 1,
       "release-limit": 1,
       archive: 0,
     };

@@ -46,6 +46,8 @@ export type JobEvent =
   | { readonly kind: "remove-planned" }
   /** `delayMs` (0 when left out) spaces the jobs of a large retry. */
   | { readonly kind: "retry"; readonly moreAttempts: number; readonly delayMs?: number }
+  /** Its endpoint, or its tenant, has a limit from now on. */
+  | { readonly kind: "line-up"; readonly limitKey: LimitKey }
   /** The limit of its line is gone; `limitKey` is its tenant's where that has one. */
   | { readonly kind: "release-limit"; readonly limitKey: LimitKey | null }
   /** What the archiver read and copied; any change since keeps the row. */
@@ -105,6 +107,10 @@ export function applyEvent(job: Job, event: JobEvent, context: Context): Transit
       return isPlanned(job) && job.scheduledAtMs > context.nowMs + FROZEN_MS ? REMOVED : REFUSED;
     case "retry":
       return retry(job, event, context);
+    case "line-up":
+      return job.status === "pending" || job.status === "waiting"
+        ? moved({ ...job, status: "waiting", limitKey: event.limitKey })
+        : REFUSED;
     case "release-limit":
       return job.status === "waiting"
         ? moved(eligible({ ...job, limitKey: event.limitKey }, context))

@@ -168,6 +168,9 @@ export const LINE_HELD_MAX = 500;
 export const LINES_HELD_MAX = 5_000;
 /** Of a rate, jobs are taken that start so long after the last one that may be due. */
 export const LIMIT_START_AHEAD_MS = 1_000;
+/** When a limit is new, jobs that are there and scheduled since so long ago line up too, as far as that can be done in so much time. */
+export const LINE_UP_SINCE_MS = 600_000;
+export const LINE_UP_MS_MAX = 3_000;
 /** Jobs of a limit that is gone which go on together. */
 export const RELEASE_GROUP_MAX = 1_000;
 

@@ -117,7 +117,8 @@ export interface LimitStore {
   list(tenantId: TenantId, after: LimitKey | null, max: number): Promise<CallLimit[]>;
 
   /**
-   * Changes a limit, or makes one. It holds for calls that start from now on, of jobs made from now on. One that says nothing any more is
+   * Changes a limit, or makes one. It holds for calls that start from now on, of jobs made from now on; when it is new, also of those that
+   * are in line and scheduled since LINE_UP_SINCE_MS ago (event 21), as far as LINE_UP_MS_MAX suffices. One that says nothing any more is
    * removed, with its slots: null.
    */
   put(key: LimitKey, changes: LimitChanges): Promise<CallLimit | null>;

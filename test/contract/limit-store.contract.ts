@@ -4,7 +4,18 @@ import { describe, test } from "node:test";
 import { type CallLimit, endpointKey, type LimitKey, tenantKey } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { LimitChanges } from "#core/ports/limit-store.ts";
-import { dbNow, HOUR_MS, idsOf, makeTenant, makeWorker, RETENTION } from "./builders.ts";
+import {
+  addJobs,
+  addTask,
+  dbNow,
+  HOUR_MS,
+  idsOf,
+  makeTenant,
+  makeWorker,
+  plannedJob,
+  RETENTION,
+  readJob,
+} from "./builders.ts";
 import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 import { limitLinesContract } from "./limit-lines.contract.ts";
@@ -17,6 +28,7 @@ export function limitStoreContract(name: string, open: OpenStore): void {
     settings(open);
     limitLinesContract(open);
     limitSlotsContract(open);
+    linesUp(open);
     releases(open);
   });
 }
@@ -106,6 +118,86 @@ function settings(open: OpenStore): void {
     }),
   );
 }
+
+function linesUp(open: OpenStore): void {
+  test(
+    "a limit that is new holds for what is in line already, due or ahead, of the request as it is (21)",
+    onStore(open, async (store) => {
+      const { limits } = store.shard;
+      const { task, version } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const key = keyOf(task.tenantId, version.request.url);
+      const job = (offsetMs: number) => plannedJob(task, nowMs, offsetMs);
+      const [due, ahead, long, running] = [job(-2_000), job(HOUR_MS), job(-HOUR_MS), job(-1_000)];
+      const older = { ...job(-3_000), taskVersion: 7 };
+      const other = await addTask(store);
+      const theirs = plannedJob(other.task, nowMs, -2_000);
+      await addJobs(store, task, [due, ahead, long, older]);
+      await addJobs(store, other.task, [theirs]);
+      await store.putJob({
+        ...running,
+        status: "running",
+        claimNo: 1,
+        attempt: 1,
+        workerId: makeWorker(),
+      });
+      await limits.put(key, { concurrency: 1 });
+      const lined = [due, ahead];
+      for (const each of lined) {
+        const expected = { ...each, status: "waiting", limitKey: key };
+        assert.deepEqual(await readJob(store, each), expected);
+      }
+      assert.deepEqual(idsOf(await store.listLimited()), idsOf(lined));
+      for (const each of [long, older, theirs]) assert.deepEqual(await readJob(store, each), each);
+      assert.deepEqual((await readJob(store, running)).limitKey, null);
+      // One that is changed finds them where they are.
+      await limits.put(key, { concurrency: 2 });
+      assert.deepEqual(idsOf(await store.listLimited()), idsOf(lined));
+    }),
+  );
+
+  test(
+    "one of the tenant leaves the lines of its endpoints alone; one of an endpoint takes over from the tenant's",
+    onStore(open, async (store) => {
+      const { limits } = store.shard;
+      const limited = await limitedTask(store, { concurrency: 1 });
+      const { tenantId } = limited.task;
+      const [inLine] = await addWaiting(store, limited, [-1_000]);
+      const { task, version } = await addTask(store, {
+        task: { tenantId },
+        version: { request: { ...REQUEST, url: "https://other.example" } },
+      });
+      const job = plannedJob(task, await dbNow(store), -1_000);
+      await addJobs(store, task, [job]);
+      const linesOf = async () => {
+        const rows = await store.listLimited();
+        return [inLine, job].map((each) => rows.find(({ id }) => id === each?.id)?.limitKey);
+      };
+      const own = tenantKey(tenantId);
+      await limits.put(own, { concurrency: 1 });
+      assert.deepEqual(await linesOf(), [limited.key, own]);
+      const endpoint = keyOf(tenantId, version.request.url);
+      await limits.put(endpoint, { maxPerSecond: 1 });
+      assert.deepEqual(await linesOf(), [limited.key, endpoint]);
+      assert.equal((await readJob(store, job)).limitKey, endpoint);
+    }),
+  );
+
+  test(
+    "thousands are lined up",
+    onStore(open, async (store) => {
+      const { task, version } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const jobs = Array.from({ length: 2_345 }, (_, i) => plannedJob(task, nowMs, -1_000 - i));
+      for (let at = 0; at < jobs.length; at += 1_000)
+        await addJobs(store, task, jobs.slice(at, at + 1_000));
+      await store.shard.limits.put(keyOf(task.tenantId, version.request.url), { perSecond: 1 });
+      assert.equal((await store.listLimited()).length, jobs.length);
+    }),
+  );
+}
+
+const REQUEST = { method: "GET", headers: {}, body: null, bodyBase64: null };
 
 function releases(open: OpenStore): void {
   test(

@@ -20,6 +20,7 @@ import * as insertTaskVersion from "#adapters/mysql/statements/insert-task-versi
 import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
 import * as limitSlots from "#adapters/mysql/statements/limit-slots.ts";
 import * as limitedLines from "#adapters/mysql/statements/limited-lines.ts";
+import * as lineUpJobs from "#adapters/mysql/statements/line-up-jobs.ts";
 import { listDeadLettersSql } from "#adapters/mysql/statements/list-dead-letters.ts";
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
 import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
@@ -191,6 +192,12 @@ function groups(size: number): Sample[] {
     leaveLinesSql: limitedLines.leaveLinesSql(jobs),
     deleteLimitedSql: limitedLines.deleteLimitedSql(jobIds),
     releaseJobsSql: releaseJobsSql(jobs, null),
+    listUnlinedSql: lineUpJobs.listUnlinedSql(
+      tenantKey(TENANT),
+      tasks.map(({ id }) => id),
+      NOW_MS,
+    ),
+    lineUpJobsSql: lineUpJobs.lineUpJobsSql(tenantKey(TENANT), jobs),
     "giveBackJobsSql, into lines": giveBackJobsSql(held, RETENTION, true),
     "recordResultsSql, into lines": recordResultsSql(ended, RETENTION, true),
     "returnInterruptedSql, into lines": interruptJobs.returnInterruptedSql(
@@ -276,6 +283,8 @@ function limitSingles() {
       NOW_MS,
     ),
     lockLineSql: selectLimited.lockLineSql(key, 1_000),
+    "listLimitedTasksSql, of a tenant": lineUpJobs.listLimitedTasksSql(own, null, 1_000),
+    listLimitedTasksSql: lineUpJobs.listLimitedTasksSql(key, sampleTask(7).id, 1_000),
   };
 }
 

@@ -62,7 +62,7 @@ const COLUMN: { readonly [Name in keyof Required<LimitChanges>]: string } = {
   maxPerSecond: "per_second_max",
 };
 
-/** Makes a limit, or changes what is given of it. Index: primary key. Locks: the row (X): waits for a take. Result: not used. */
+/** Makes a limit, or changes what is given of it. Index: primary key. Locks: the row (X): waits for a take. Result: 1 when it is new, 2 when it was changed. */
 export function upsertLimitSql(key: LimitKey, changes: LimitChanges): string {
   const given = Object.entries(COLUMN).flatMap(([name, column]) => {
     const value = changes[name as keyof LimitChanges];
