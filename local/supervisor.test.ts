@@ -51,14 +51,14 @@ import { supervise } from ${import_("supervisor.ts")};
 import { holdDirectory } from ${import_("hold-directory.ts")};
 import { readSettings } from ${import_("settings.ts")};
 import { SetupError } from ${import_("setup-error.ts")};
-import { planStack } from ${import_("stack.ts")};
+import { apiUrlOf, planStack } from ${import_("stack.ts")};
 import { listenForStop, runMain, say } from ${import_("terminal.ts")};
 const scripts = ${JSON.stringify({ gateway: "gateway", scheduler: "worker", executor: "worker", reconciler: "worker", archiver: "worker", ...instead })};
 await runMain(async () => {
   const settings = readSettings(process.env);
   if (!(await holdDirectory(settings.localDir))) throw new SetupError("already running");
   await supervise({
-    settings, env: process.env, say, quiet: false, ...listenForStop(), prepare: async () => {},
+    settings, apiUrl: apiUrlOf(settings), env: process.env, say, quiet: false, ...listenForStop(), prepare: async () => {},
     plan: (...args) => {
       const stack = planStack(...args);
       for (const child of stack.children) {
