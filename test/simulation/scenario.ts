@@ -9,8 +9,10 @@ import type { ClockFaults } from "./sim-process.ts";
 export const DISASTERS = [
   "kill",
   "kill-all-executors",
+  "kill-all-schedulers",
   "terminate",
   "freeze",
+  "freeze-all-executors",
   "cut-requests",
   "cut-answers",
   "database-away",
@@ -47,6 +49,8 @@ export interface Scenario {
     readonly concurrency: number | null;
     readonly perSecond: number | null;
   }[];
+  /** One task's calls kill the executor that makes them, whatever else heals. */
+  readonly poison: boolean;
   readonly disasters: readonly Disaster[];
   /** Faults stop then. */
   readonly healMs: number;
@@ -64,13 +68,26 @@ const RECOVERED_WITHIN_MS = 20_000;
  * An edit, a resume too, may have occurrences made once more that have a row: as long as that is kept, they meet it. So retention
  * outlasts every outage where tasks are changed, as it does in production; where it is short, tasks stay as they are.
  */
-const RETENTION_MS = 120_000;
+const RETENTION_MS = 200_000;
+
+const KINDS = [
+  ...Array.from({ length: 26 }, () => "usual" as const),
+  ...(["calm", "long outage", "poison"] as const),
+];
 
 export function drawScenario(random: SeededRandom): Scenario {
-  const healMs = random.between(8_000, 34_000);
+  const kind = random.pick(KINDS);
+  const healMs =
+    kind === "long outage" ? random.between(66_000, 90_000) : random.between(8_000, 34_000);
   const archivesSoon = random.chance(0.5);
-  const calm = random.chance(0.05);
+  const calm = kind === "calm";
   const disasters = calm ? [] : drawDisasters(random, healMs);
+  if (kind === "long outage")
+    disasters.push({
+      kind: "kill-all-schedulers",
+      atMs: random.between(1_600, 4_000),
+      lastsMs: healMs,
+    });
   return {
     executors: random.pick([1, 2, 2, 3, 4]),
     schedulers: random.pick([1, 2, 2]),
@@ -87,6 +104,7 @@ export function drawScenario(random: SeededRandom): Scenario {
     historyMs: random.pick([2, 2, 4_000]),
     wishes: random.pick(archivesSoon ? ["runs", "retries"] : ["any", "any", "pauses"]),
     limits: random.chance(0.4) ? drawLimits(random) : [],
+    poison: kind === "poison",
     disasters,
     healMs,
     endMs: healMs + RECOVERED_WITHIN_MS + random.between(2_000, 8_000),

@@ -5,7 +5,8 @@ import type { SeededRandom } from "./seeded-random.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 export const ENDPOINTS = ["ok", "flaky", "slow", "down", "gone"] as const;
-export type Endpoint = (typeof ENDPOINTS)[number];
+/** Whoever calls `poison` dies of it. */
+export type Endpoint = (typeof ENDPOINTS)[number] | "poison";
 
 interface Answer {
   readonly afterMs: number;
@@ -19,9 +20,12 @@ export class SimEndpoints {
   readonly #random: SeededRandom;
   readonly #ledger: Ledger;
 
-  constructor(random: SeededRandom, ledger: Ledger) {
+  readonly #kill: (process: SimProcess) => void;
+
+  constructor(random: SeededRandom, ledger: Ledger, kill: (process: SimProcess) => void) {
     this.#random = random;
     this.#ledger = ledger;
+    this.#kill = kill;
   }
 
   /** As a process calls them. */
@@ -35,6 +39,7 @@ export class SimEndpoints {
   #call(process: SimProcess, call: Call, signal: AbortSignal): Promise<CallOutcome> {
     const sent = this.#ledger.sent(process, call);
     const { afterMs, statusCode } = this.#answerOf(call);
+    if (endpointAt(call.url) === "poison") process.after(afterMs, () => this.#kill(process));
     sent.succeeded = statusCode !== null && statusCode < 300;
     return new Promise((resolve) => {
       const end = (outcome: CallOutcome) => {
@@ -60,7 +65,7 @@ export class SimEndpoints {
 
   #answerOf({ url, timeoutMs }: Call): Answer {
     const random = this.#random;
-    const kind = url.slice("https://".length, url.indexOf(".")) as Endpoint;
+    const kind = endpointAt(url);
     const soonMs = 2 + 80 * random.unit();
     switch (kind) {
       case "ok":
@@ -75,8 +80,14 @@ export class SimEndpoints {
         return { afterMs: 1.3 * timeoutMs * random.unit(), statusCode: 200 };
       case "down":
         return { afterMs: soonMs, statusCode: random.pick([503, 0]) };
+      case "poison":
+        return { afterMs: soonMs, statusCode: null };
       case "gone":
         return { afterMs: soonMs, statusCode: 410 };
     }
   }
+}
+
+function endpointAt(url: string): Endpoint {
+  return url.slice("https://".length, url.indexOf(".")) as Endpoint;
 }

@@ -47,11 +47,11 @@ const PLAIN = ["run", "run", "cancel", "cancel", "create", "delete", "limit"] as
 const VERBS = [
   ...PLAIN,
   ...(["pause", "pause", "resume", "resume", "request", "schedule", "priority"] as const),
-  ...(["retry", "retry-all"] as const),
+  ...(["retry", "retry-all", "pause-resume"] as const),
 ] as const;
 const WISHES: Record<Scenario["wishes"], readonly (typeof VERBS)[number][]> = {
   any: VERBS,
-  pauses: [...VERBS, ...(["pause", "resume", "pause", "resume", "pause", "resume"] as const)],
+  pauses: [...VERBS, ...(["pause", "resume", "pause-resume", "pause-resume"] as const)],
   runs: [...PLAIN, "retry", "retry-all"],
   retries: [...PLAIN, ...(["retry", "retry", "retry", "retry-all", "retry-all"] as const)],
 };
@@ -77,6 +77,13 @@ export function drawSettings(scenario: Scenario, random: SeededRandom, nowMs: nu
     },
   };
   return settings;
+}
+
+/** The same task, run once, and fatal to whoever calls it. */
+export function poisonOf(settings: TaskSettings): TaskSettings {
+  const at = new Date(EPOCH_MS + 3_000).toISOString();
+  const url = `${originOf("poison")}/`;
+  return { ...settings, schedule: { type: "at", at }, request: { ...settings.request, url } };
 }
 
 function drawSchedule(random: SeededRandom, nowMs: number): Schedule {
@@ -138,6 +145,11 @@ async function changeOne(
   switch (verb) {
     case "pause":
       await pauseTask(deps, tenantId, id);
+      return;
+    case "pause-resume":
+      await pauseTask(deps, tenantId, id);
+      await deps.clock.sleep(1_500 * random.unit());
+      await resumeTask(deps, tenantId, id);
       return;
     case "resume":
       await resumeTask(deps, tenantId, id);

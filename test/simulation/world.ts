@@ -21,7 +21,7 @@ import { SimEndpoints } from "./sim-endpoint.ts";
 import { NO_FAULTS, SimNetwork } from "./sim-network.ts";
 import { EPOCH_MS, SimProcess } from "./sim-process.ts";
 import { readHistoryOf } from "./sim-reader.ts";
-import { drawSettings, type Known, limitKeyOf, TENANTS } from "./sim-users.ts";
+import { drawSettings, type Known, limitKeyOf, poisonOf, TENANTS } from "./sim-users.ts";
 import { Trace } from "./trace.ts";
 
 /** After the last occurrence, with nothing failing: the longest way from there to an end. */
@@ -74,7 +74,11 @@ export class World {
       earlyMs: this.scenario.databaseStepsMs + (this.scenario.wrongClocks ? EARLY_MS : 0),
     });
     this.#network.ledger = this.ledger;
-    this.#endpoints = new SimEndpoints(new SeededRandom(seed, STREAMS.endpoints), this.ledger);
+    this.#endpoints = new SimEndpoints(
+      new SeededRandom(seed, STREAMS.endpoints),
+      this.ledger,
+      (process) => this.#kill(process),
+    );
     const [shard] = this.#shards.all();
     if (shard === undefined) throw new Error("one shard is there");
     const history = this.ledger.watchHistory(openMemoryHistory());
@@ -132,11 +136,9 @@ export class World {
       }
     for (let i = 0; i < this.scenario.tasks; i++) {
       const tenantId = random.pick(TENANTS);
-      const made = await createTask(
-        deps,
-        tenantId,
-        drawSettings(this.scenario, random, clock.nowMs()),
-      );
+      const settings = drawSettings(this.scenario, random, clock.nowMs());
+      const poisonous = i === 0 && this.scenario.poison;
+      const made = await createTask(deps, tenantId, poisonous ? poisonOf(settings) : settings);
       if (made.kind === "created") this.#known.tasks.push({ id: made.created.task.id, tenantId });
     }
   }
@@ -204,7 +206,7 @@ export class World {
 
   #strike({ kind, lastsMs }: Disaster): void {
     // Executors twice as often as others: most of the promises hang on them.
-    const victims = [...this.#living.values(), ...this.#executors()];
+    const victims = [...this.#living.values(), ...this.#all("executor")];
     if (victims.length === 0) return;
     const victim = this.#random.pick(victims);
     this.trace.note(
@@ -218,7 +220,16 @@ export class World {
         this.#kill(victim);
         return;
       case "kill-all-executors":
-        for (const executor of this.#executors()) this.#stopFor(executor, lastsMs);
+        for (const executor of this.#all("executor")) this.#stopFor(executor, lastsMs);
+        return;
+      case "kill-all-schedulers":
+        for (const scheduler of this.#all("scheduler")) this.#stopFor(scheduler, lastsMs);
+        return;
+      case "freeze-all-executors":
+        for (const executor of this.#all("executor")) {
+          executor.freeze();
+          until(() => this.#thaw(executor));
+        }
         return;
       case "terminate":
         this.#stops.get(victim)?.abort("terminate");
@@ -257,17 +268,19 @@ export class World {
   /** Dead for so long; its restart is as late. */
   #stopFor(process: SimProcess, lastsMs: number): void {
     const { name } = process;
+    const kind = this.#kinds.get(process);
+    if (kind === undefined) return;
     process.kill();
     this.#living.delete(name);
     this.trace.note(null, null, () => `${name} DIES for ${Math.round(lastsMs)} ms`);
     const healsInMs = this.scenario.healMs - this.queue.nowMs;
     this.queue.schedule(Math.min(lastsMs, Math.max(0, healsInMs)), () => {
-      if (!this.#living.has(name)) this.#spawn("executor", name);
+      if (!this.#living.has(name)) this.#spawn(kind, name);
     });
   }
 
-  #executors(): SimProcess[] {
-    return [...this.#living.values()].filter((one) => this.#kinds.get(one) === "executor");
+  #all(kind: Kind): SimProcess[] {
+    return [...this.#living.values()].filter((one) => this.#kinds.get(one) === kind);
   }
 
   #thaw(process: SimProcess): void {
@@ -286,7 +299,8 @@ export class World {
     this.#endpoints.healed = true;
     for (const process of this.#living.values()) this.#thaw(process);
     this.ledger.punctualFromMs = this.databaseNowMs() + PUNCTUAL_AFTER_MS;
-    this.ledger.lateMsMax = LATE_MS_MAX;
+    // Where executors go on dying, those that wait for them are late.
+    this.ledger.lateMsMax = this.scenario.poison ? Number.POSITIVE_INFINITY : LATE_MS_MAX;
     this.#resumeSome().then(
       () => this.#look(),
       (error: unknown) => this.#giveUp(error),
