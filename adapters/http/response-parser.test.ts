@@ -64,13 +64,15 @@ test("what could be read in two ways is refused", () => {
     "HTTP/1.1 099 OK\r\n\r\n",
     "HTTP/1.1  200 OK\r\n\r\n",
     "HTTP/1.1 101 Switching Protocols\r\n\r\n",
-    `${OK}content-length: 2\r\ncontent-length: 2\r\n\r\nok`,
-    `${OK}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    `${OK}content-length: 2\r\ncontent-length: 3\r\n\r\nok`,
+    `${OK}content-length: \xa02\r\n\r\nok`,
     `${OK}content-length: +2\r\n\r\nok`,
-    `${OK}content-length: 2, 2\r\n\r\nok`,
-    `${OK}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
-    `${OK}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
-    `${OK}transfer-encoding: identity\r\n\r\nok`,
+    `${OK}content-length: 2, 3\r\n\r\nok`,
+    `${OK}content-length: 2,\r\n\r\nok`,
+    `${OK}transfer-encoding: gzip\r\n\r\nok`,
+    `${OK}transfer-encoding: chunked, gzip\r\n\r\n0\r\n\r\n`,
+    `${OK}transfer-encoding: xchunked\r\n\r\n0\r\n\r\n`,
+    `${OK}transfer-encoding: \xa0chunked\r\n\r\n0\r\n\r\n`,
     `${OK}transfer-encoding : chunked\r\n\r\n0\r\n\r\n`,
     `${OK}x: a\r\n b\r\n\r\n`,
     `${OK}x: a\rb\r\n\r\n`,
@@ -85,6 +87,40 @@ test("what could be read in two ways is refused", () => {
     assert.equal(read(text), "refused", JSON.stringify(text));
 });
 
+test("what servers send against the rules is read as all do, and costs the connection", () => {
+  const chunks = "2\r\nok\r\n0\r\n\r\n";
+  for (const text of [
+    `${OK}content-length: 2\r\ncontent-length: 2\r\n\r\nok`,
+    `${OK}content-length: 2, 2\r\n\r\nok`,
+    `${OK}content-length: 7\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`,
+    `${OK}transfer-encoding: chunked\r\ncontent-length: 0\r\n\r\n${chunks}`,
+    `${OK}transfer-encoding: x, Chunked\r\n\r\n${chunks}`,
+    `${OK}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`,
+    `${OK}transfer-encoding: identity\r\ncontent-length: 2\r\n\r\nok`,
+    `${OK}transfer-encoding: identity\r\n\r\nok`,
+  ])
+    assert.deepEqual(read(text), { status: 200, body: "ok", keepAliveMs: 0 }, JSON.stringify(text));
+  for (const header of ["content-length: 2", "transfer-encoding: chunked"])
+    assert.partialDeepStrictEqual(read(`HTTP/1.1 204 \r\n${header}\r\n\r\n`), {
+      body: "",
+      keepAliveMs: 0,
+    });
+});
+
+test("what is no HTTP is refused when its first bytes have come", () => {
+  for (const text of ["SSH-2.0-x", "H\r\n", "HTTP/1.1 200 OK\n", "HTTP/1.1 2\r\n", "\0"])
+    assert.equal(read(text), "refused", JSON.stringify(text));
+  for (const text of ["H", "HTTP/1.1 20", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nx\n"])
+    assert.equal(read(text), "incomplete", JSON.stringify(text));
+});
+
+test("only the final response says when to try again, or to stop", () => {
+  const parser = new ResponseParser("POST", KEEP_BYTES);
+  const early = "HTTP/1.1 103 Early\r\nretry-after: 9\r\nwebhook-stop: true\r\n\r\n";
+  assert.ok(parser.feed(Buffer.from(`${early}${OK}content-length: 0\r\n\r\n`)));
+  assert.deepEqual([parser.retryAfter, parser.stop], [null, []]);
+});
+
 test("heads, trailers and lines between chunks are bounded, whatever they come in", () => {
   const long = "x".repeat(16_384);
   for (const text of [
@@ -96,6 +132,11 @@ test("heads, trailers and lines between chunks are bounded, whatever they come i
     `${OK}transfer-encoding: chunked\r\n\r\n0\r\n${"a: b\r\n".repeat(4_000)}`,
   ])
     assert.equal(read(text), "refused", text.slice(0, 60));
+  const extended = `1;${"x".repeat(1_000)}\r\ny\r\n`;
+  assert.partialDeepStrictEqual(
+    read(`${OK}transfer-encoding: chunked\r\n\r\n${extended.repeat(70)}`),
+    { status: 200, keepAliveMs: 0 },
+  );
   const endless = read(`${OK}content-length: 1000000\r\n\r\n${"y".repeat(70_000)}`);
   assert.deepEqual(endless, { status: 200, body: "y".repeat(KEEP_BYTES), keepAliveMs: 0 });
 });

@@ -1,7 +1,8 @@
 /**
  * Reads one HTTP/1.1 response (RFC 9112) from the bytes of a connection, as they come. Strict: whatever could be read in two ways is
- * refused, since a wrong idea of where a response ends would hand the rest of it to the next call. Of the body so many bytes are
- * kept; it is read on up to a bound, so that the connection can be used again, and cut beyond it.
+ * refused, or costs the connection where servers are known to send it, since a wrong idea of where a response ends would hand the
+ * rest of it to the next call. Of the body so many bytes are kept; it is read on up to a bound, so that the connection can be used
+ * again, and cut beyond it.
  */
 import { ProtocolError } from "./errors.ts";
 
@@ -15,6 +16,11 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
 const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const LENGTH = /^\d{1,15}$/;
+/** Not what else `trim` takes for blanks: others would read a value with it differently. */
+const BLANKS_AROUND = /^[\t ]+|[\t ]+$/g;
+const CHUNKED_AT_LAST = /(?:^|,)[\t ]*chunked$/;
+const CR = 0x0d;
+const BEGINNING = "HTTP/1.";
 
 type State = "head" | "length" | "until-close" | "chunk-size" | "chunk" | "chunk-end" | "trailer";
 
@@ -91,7 +97,10 @@ export class ResponseParser {
   #readHead(bytes: Buffer): Buffer | null {
     const end = bytes.indexOf("\r\n\r\n");
     this.#checkHeadBytes(end < 0 ? bytes.length : end);
-    if (end < 0) return this.#wait(bytes);
+    if (end < 0) {
+      checkBeginning(bytes);
+      return this.#wait(bytes);
+    }
     const lines = bytes.toString("latin1", 0, end).split("\r\n");
     const rest = bytes.subarray(end + 4);
     const [, minor, status] = STATUS_LINE.exec(lines[0] ?? "") ?? [];
@@ -101,6 +110,8 @@ export class ResponseParser {
     const framing = this.#readHeaders(lines);
     if (this.statusCode < 200) {
       this.#headBytes += end + 4;
+      this.retryAfter = null;
+      this.stop.length = 0;
       return rest;
     }
     if (minor === "0") this.keepAliveMs = 0;
@@ -113,7 +124,7 @@ export class ResponseParser {
     for (let i = 1; i < lines.length; i++) {
       const [, name, text] = HEADER_LINE.exec(lines[i] ?? "") ?? [];
       if (name === undefined || text === undefined) throw new ProtocolError("not a header");
-      this.#readHeader(name.toLowerCase(), text.trim(), framing);
+      this.#readHeader(name.toLowerCase(), text.replace(BLANKS_AROUND, ""), framing);
     }
     return framing;
   }
@@ -121,13 +132,13 @@ export class ResponseParser {
   #readHeader(name: string, value: string, framing: Framing): void {
     switch (name) {
       case "content-length":
-        if (!LENGTH.test(value) || framing.length !== null)
-          throw new ProtocolError("no length, or two");
-        framing.length = Number(value);
+        for (const one of value.split(",")) this.#readLength(one, framing);
         break;
-      case "transfer-encoding":
-        framing.codings = framing.codings === null ? value : `${framing.codings},${value}`;
+      case "transfer-encoding": {
+        const codings = value.toLowerCase();
+        framing.codings = framing.codings === null ? codings : `${framing.codings},${codings}`;
         break;
+      }
       case "connection":
         if (/(?:^|[\s,])close(?:$|[\s,])/i.test(value)) this.keepAliveMs = 0;
         break;
@@ -146,12 +157,28 @@ export class ResponseParser {
     }
   }
 
+  #readLength(text: string, framing: Framing): void {
+    const digits = text.replace(BLANKS_AROUND, "");
+    if (!LENGTH.test(digits)) throw new ProtocolError("not a length");
+    const length = Number(digits);
+    if (framing.length !== null) {
+      if (framing.length !== length) throw new ProtocolError("two lengths");
+      this.keepAliveMs = 0;
+    }
+    framing.length = length;
+  }
+
   #begin({ length, codings }: Framing): void {
-    if (codings !== null && (length !== null || codings.toLowerCase() !== "chunked"))
-      throw new ProtocolError("a length and codings, or other codings than chunked");
+    const isChunked = codings !== null && CHUNKED_AT_LAST.test(codings);
+    if (codings !== null && !isChunked && codings !== "identity")
+      throw new ProtocolError("codings without chunked at last");
+    // Some servers name a length and codings, or codings twice. Chunks count then, and the connection ends with them.
+    if (codings !== null && (length !== null || codings !== "chunked")) this.keepAliveMs = 0;
+    // A body that must not be there may be on its way.
+    if (this.statusCode === 204 && (codings !== null || length !== null)) this.keepAliveMs = 0;
     const empty = !this.#hasBody || this.statusCode === 204 || this.statusCode === 304;
-    if (empty || length === 0) this.#state = "done";
-    else if (codings !== null) this.#state = "chunk-size";
+    if (empty || (length === 0 && !isChunked)) this.#state = "done";
+    else if (isChunked) this.#state = "chunk-size";
     else if (length === null) {
       this.#state = "until-close";
       this.#left = Number.POSITIVE_INFINITY;
@@ -185,6 +212,8 @@ export class ResponseParser {
     if (this.#state === "trailer") this.#checkHeadBytes(length);
     else if (length > CHUNK_LINE_BYTES_MAX) throw new ProtocolError("a long line");
     if (end < 0) return this.#wait(bytes);
+    // Sizes with long extensions, for a byte each, are no way around the bound of what is read.
+    if (this.#state !== "trailer") this.#bodyBytes += end + 2;
     const line = bytes.toString("latin1", 0, end);
     if (this.#state === "chunk-size") {
       const [, size] = CHUNK_LINE.exec(line) ?? [];
@@ -211,7 +240,18 @@ export class ResponseParser {
   }
 }
 
+/** Of a head that is not complete: what is no HTTP is not waited for. */
+function checkBeginning(bytes: Buffer): void {
+  const end = bytes.indexOf("\n");
+  const isHttp =
+    end < 0
+      ? BEGINNING.startsWith(bytes.toString("latin1", 0, BEGINNING.length))
+      : bytes[end - 1] === CR && STATUS_LINE.test(bytes.toString("latin1", 0, end - 1));
+  if (!isHttp) throw new ProtocolError("not a status line");
+}
+
 interface Framing {
   length: number | null;
+  /** In lower case, of all lines together. */
   codings: string | null;
 }
