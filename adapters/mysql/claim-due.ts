@@ -1,6 +1,7 @@
 /**
- * A claim: the worker's own row FOR SHARE, the jobs, one UPDATE, COMMIT; five statements with BEGIN, all within a second, then
- * the connection is destroyed: a holder that stalls keeps its locks, and others pass over its jobs.
+ * A claim: the jobs, one UPDATE, the worker's own row FOR SHARE, COMMIT; five statements with BEGIN, all within a second, then
+ * the connection is destroyed: a holder that stalls keeps its locks, and others pass over its jobs. The worker's row comes last, so
+ * that a renewal of its lease waits for a COMMIT at most; a worker that turns out to be fenced has claimed nothing.
  *
  * The jobs are returned as the UPDATE leaves them; nothing is read back.
  */
@@ -17,17 +18,24 @@ import { selectAdoptedSql } from "./statements/select-adopted.ts";
 import { selectClaimableSql } from "./statements/select-claimable.ts";
 import { type Database, isOutcomeUnknown } from "./transaction.ts";
 
+/** Rolls the claim back. */
+class FencedMeanwhile extends Error {
+  override readonly name = "FencedMeanwhile";
+}
+
 export async function claimDue(database: Database, request: ClaimRequest): Promise<ClaimResult> {
   let claim: UnknownClaim | null = null;
   try {
     return await database.transaction(async (session) => {
       claim = null;
+      const taken = await take(session, request);
       const [own] = await session.select(lockWorkerSql(request.workerId));
-      if (own === undefined) return { kind: "fenced" };
-      claim = await take(session, request);
-      return { kind: "claimed", claimedAtMs: claim.claimedAtMs, jobs: claim.jobs };
+      if (own === undefined) throw new FencedMeanwhile();
+      claim = taken;
+      return { kind: "claimed", claimedAtMs: taken.claimedAtMs, jobs: taken.jobs };
     }, CLAIM_MS);
   } catch (error) {
+    if (error instanceof FencedMeanwhile) return { kind: "fenced" };
     if (isOutcomeUnknown(error) && claim !== null) return { kind: "unknown", claim };
     throw error;
   }

@@ -97,8 +97,8 @@ describe("statements on the wire", () => {
     assert.deepEqual(verbs(proxy.take()), [
       "BEGIN",
       "SELECT",
-      "SELECT",
       "UPDATE",
+      "SELECT",
       "COMMIT",
       "SELECT",
     ]);

@@ -2,7 +2,7 @@ import type { WorkerId } from "#core/domain/ids.ts";
 import { interval, workerId } from "../literals.ts";
 
 /**
- * The first statement of a claim: as long as the claim lasts, nobody can fence this worker; who has, made it wait or is seen.
+ * Of a claim, before its COMMIT: until then nobody can fence this worker; who has, made it wait or is seen.
  *
  * Index: primary key. Locks: the worker's row (S). Isolation: READ COMMITTED.
  * Result: one row while the worker is there and not fenced, else none.
