@@ -255,9 +255,12 @@ export class LimitedTaking {
     for (const { key, jobsMax, startsMax = 0, slotsMax, tenantSlotsMax } of requests) {
       const answer = answers.get(key);
       const asked = this.#asked.get(key);
-      // Another executor takes from it at this moment.
-      if (answer === undefined) soon = true;
-      if (answer === undefined || asked === undefined) continue;
+      if (asked === undefined) continue;
+      if (answer === undefined) {
+        // Another executor takes from it at this moment.
+        soon ||= 4 * this.#deps.held.lines.lookAt(key).held <= asked.target;
+        continue;
+      }
       const { limit, slots, tenant, startsAtMs = [] } = answer;
       const isFull = (taken.get(key) ?? 0) >= jobsMax && startsAtMs.length >= startsMax;
       asked.more = isFull && jobsMax > 0;
