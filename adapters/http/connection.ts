@@ -7,7 +7,10 @@ import type { Clock } from "#core/ports/clock.ts";
 import { ConnectionGone } from "./errors.ts";
 import type { ResponseParser } from "./response-parser.ts";
 
-const KEEP_ALIVE_MS = 10_000;
+/** How long an idle connection is used again: as long as its server says it keeps it, within bounds. */
+const KEEP_ALIVE_MS_MAX = 10_000;
+/** Where the server does not say: many close after 5 s, and a request that meets their end on its way is a failed attempt. */
+const KEEP_ALIVE_MS = 4_000;
 /** One for all: its stack would cost more than the checks do. */
 const ENDED = new ConnectionGone("ended");
 
@@ -26,7 +29,7 @@ export class Connection {
   #exchange: Exchange | null = null;
   #isGone = false;
   /** Until when it may be used again, on the monotonic clock. */
-  #usableUntilMs = Number.POSITIVE_INFINITY;
+  #usableUntilMs: number;
   /** Called when the connection has ended. */
   onGone: (connection: Connection) => void = () => {};
 
@@ -34,6 +37,7 @@ export class Connection {
     this.key = key;
     this.#socket = socket;
     this.#clock = clock;
+    this.#usableUntilMs = clock.monotonicMs() + KEEP_ALIVE_MS;
     socket.on("data", (chunk: Buffer) => this.#take(chunk));
     socket.on("end", () => this.#end());
     socket.on("error", (error) => this.#fail(error));
@@ -93,7 +97,7 @@ export class Connection {
   }
 
   #complete({ parser, resolve, firstByteMs }: Exchange): void {
-    const keepMs = Math.min(parser.keepAliveMs ?? KEEP_ALIVE_MS, KEEP_ALIVE_MS);
+    const keepMs = Math.min(parser.keepAliveMs ?? KEEP_ALIVE_MS, KEEP_ALIVE_MS_MAX);
     this.#exchange = null;
     this.#usableUntilMs = this.#clock.monotonicMs() + keepMs;
     resolve(firstByteMs);

@@ -58,7 +58,7 @@ test("whatever names, values and body are, a server gets exactly them, or nothin
         assert.equal(seen.length, before + 1);
         assert.deepEqual([request.method, request.url], [method, "/a?b=c"]);
         const pairs = Object.entries(headers).flatMap(([key, of]) => [key, of.trim()]);
-        const raw = request.rawHeaders.slice(2, 2 + pairs.length);
+        const raw = request.rawHeaders.slice(4, 4 + pairs.length);
         assert.deepEqual(
           raw.map((part) => part.trim()),
           pairs,
@@ -94,13 +94,18 @@ test("what would decide about the connection, or where the request ends, is refu
     assert.throws(() => requestText({ ...POST, method }, "a", path), RequestInvalid);
 });
 
+test("a connection that is asked to close is not asked to stay", () => {
+  const text = requestText({ ...POST, method: "GET", headers: { Connection: "close" } }, "a", "/");
+  assert.equal(String(text), "GET / HTTP/1.1\r\nhost: a\r\nConnection: close\r\n\r\n");
+});
+
 test("a request without a body says so where one is expected", () => {
   assert.equal(
     String(requestText(POST, "a.test:81", "/x")),
-    "POST /x HTTP/1.1\r\nhost: a.test:81\r\ncontent-length: 0\r\n\r\n",
+    "POST /x HTTP/1.1\r\nhost: a.test:81\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n",
   );
   assert.equal(
     String(requestText({ ...POST, method: "GET" }, "a.test", "/")),
-    "GET / HTTP/1.1\r\nhost: a.test\r\n\r\n",
+    "GET / HTTP/1.1\r\nhost: a.test\r\nconnection: keep-alive\r\n\r\n",
   );
 });

@@ -17,6 +17,8 @@ const FRAMING = new Set([
   "upgrade",
 ]);
 const CONNECTION = /^(?:close|keep-alive)$/i;
+/** HTTP/1.1 means it anyhow, but some servers tell how long they keep a connection only where it is said. */
+const KEEP_ALIVE = "connection: keep-alive\r\n";
 /** Methods whose requests say that they have no body. */
 const WITH_LENGTH = new Set(["POST", "PUT", "PATCH"]);
 
@@ -38,14 +40,18 @@ export function requestText(
 
 function headerLines(headers: Readonly<Record<string, string>>): string {
   let lines = "";
+  let connection = KEEP_ALIVE;
   for (const name in headers) {
     const value = headers[name] ?? "";
     if (!TOKEN.test(name) || NOT_IN_VALUE.test(value)) throw new RequestInvalid("not a header");
     const lower = name.toLowerCase();
     if (lower === "host") throw new RequestInvalid("the URL alone names the host");
-    if (FRAMING.has(lower) || (lower === "connection" && !CONNECTION.test(value)))
-      throw new RequestInvalid("a header of the connection");
+    if (FRAMING.has(lower)) throw new RequestInvalid("a header of the connection");
+    if (lower === "connection") {
+      if (!CONNECTION.test(value)) throw new RequestInvalid("a header of the connection");
+      connection = "";
+    }
     lines += `${name}: ${value}\r\n`;
   }
-  return lines;
+  return connection + lines;
 }
