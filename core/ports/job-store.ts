@@ -195,7 +195,7 @@ export interface TaskJobsFilter {
 export interface JobStore {
   poll(request: PollRequest): Promise<Poll>;
 
-  /** Event 4 for a group, in one transaction that begins with the worker's own row FOR SHARE. */
+  /** Event 4 for a group, in one transaction that ends with a look at the worker's own row, FOR SHARE. */
   claimDue(request: ClaimRequest): Promise<ClaimResult>;
 
   /**

@@ -8,6 +8,9 @@ import { type LoopDeps, runLoop, Wake } from "../_shared/run-loop.ts";
 
 /** Results that end within this of each other are written in one group. */
 const GROUP_MS = 3;
+/** After a group of so many: larger ones cost MySQL less a job (62 µs in groups of 60, 49 of 120, 43 of 400, measured). */
+const BUSY_GROUP = 50;
+const BUSY_GROUP_MS = 20;
 const IDLE_MS = 60_000;
 const DRAIN_LOOK_MS = 20;
 /** Left for closing connections before the process is killed. */
@@ -53,7 +56,7 @@ export async function runExecutor(
     {
       name: WRITING,
       meanwhile: MEANWHILE[WRITING],
-      step: () => writeResults(executor, deps),
+      step: resultsWriter(executor, deps),
       backoffMs: { first: 100, max: 1_000 },
     },
     emptied.signal,
@@ -134,9 +137,12 @@ async function poll(executor: Executor): Promise<number> {
   return polled.full && executor.hasRoom() ? 0 : polled.nextPollMs;
 }
 
-async function writeResults(executor: Executor, { clock }: LoopDeps): Promise<number> {
-  if (executor.load.waiting === 0) return IDLE_MS;
-  await clock.sleep(GROUP_MS);
-  await executor.flushOnce();
-  return executor.load.waiting > 0 ? 0 : IDLE_MS;
+function resultsWriter(executor: Executor, { clock }: LoopDeps): () => Promise<number> {
+  let groupMs = GROUP_MS;
+  return async () => {
+    if (executor.load.waiting === 0) return IDLE_MS;
+    await clock.sleep(groupMs);
+    groupMs = (await executor.flushOnce()) >= BUSY_GROUP ? BUSY_GROUP_MS : GROUP_MS;
+    return executor.load.waiting > 0 ? 0 : IDLE_MS;
+  };
 }
