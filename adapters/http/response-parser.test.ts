@@ -114,6 +114,22 @@ test("what is no HTTP is refused when its first bytes have come", () => {
     assert.equal(read(text), "incomplete", JSON.stringify(text));
 });
 
+test("a head of blanks is read in no time", () => {
+  const blanks = " ".repeat(16_000);
+  const startMs = performance.now();
+  for (const header of [
+    `x: a${blanks}b`,
+    `connection: ,${blanks},`,
+    `keep-alive: ${blanks}timeout`,
+  ])
+    for (let i = 0; i < 10; i++)
+      assert.partialDeepStrictEqual(read(`${OK}${header}\r\ncontent-length: 0\r\n\r\n`), {
+        status: 200,
+      });
+  // Milliseconds; in time that grows with the square of the length, seconds.
+  assert.ok(performance.now() - startMs < 500);
+});
+
 test("only the final response says when to try again, or to stop", () => {
   const parser = new ResponseParser("POST", KEEP_BYTES);
   const early = "HTTP/1.1 103 Early\r\nretry-after: 9\r\nwebhook-stop: true\r\n\r\n";

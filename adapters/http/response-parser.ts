@@ -16,8 +16,6 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
 const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const LENGTH = /^\d{1,15}$/;
-/** Not what else `trim` takes for blanks: others would read a value with it differently. */
-const BLANKS_AROUND = /^[\t ]+|[\t ]+$/g;
 const CHUNKED_AT_LAST = /(?:^|,)[\t ]*chunked$/;
 const CR = 0x0d;
 const BEGINNING = "HTTP/1.";
@@ -124,7 +122,7 @@ export class ResponseParser {
     for (let i = 1; i < lines.length; i++) {
       const [, name, text] = HEADER_LINE.exec(lines[i] ?? "") ?? [];
       if (name === undefined || text === undefined) throw new ProtocolError("not a header");
-      this.#readHeader(name.toLowerCase(), text.replace(BLANKS_AROUND, ""), framing);
+      this.#readHeader(name.toLowerCase(), withoutBlanks(text), framing);
     }
     return framing;
   }
@@ -158,7 +156,7 @@ export class ResponseParser {
   }
 
   #readLength(text: string, framing: Framing): void {
-    const digits = text.replace(BLANKS_AROUND, "");
+    const digits = withoutBlanks(text);
     if (!LENGTH.test(digits)) throw new ProtocolError("not a length");
     const length = Number(digits);
     if (framing.length !== null) {
@@ -248,6 +246,19 @@ function checkBeginning(bytes: Buffer): void {
       ? BEGINNING.startsWith(bytes.toString("latin1", 0, BEGINNING.length))
       : bytes[end - 1] === CR && STATUS_LINE.test(bytes.toString("latin1", 0, end - 1));
   if (!isHttp) throw new ProtocolError("not a status line");
+}
+
+/** Without the blanks around it; not what else `trim` takes for blanks, as others would read such a value differently. */
+function withoutBlanks(text: string): string {
+  let from = 0;
+  let to = text.length;
+  while (from < to && isBlank(text.charCodeAt(from))) from++;
+  while (from < to && isBlank(text.charCodeAt(to - 1))) to--;
+  return text.slice(from, to);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }
 
 interface Framing {
