@@ -1,7 +1,6 @@
 /** One run of the simulation. */
 import type { Violation } from "./ledger.ts";
-import type { Plant } from "./plants.ts";
-import { World } from "./world.ts";
+import { World, type WorldOptions } from "./world.ts";
 
 export interface SeedRun {
   readonly seed: number;
@@ -14,11 +13,8 @@ export interface SeedRun {
   readonly world: World;
 }
 
-export async function runSeed(
-  seed: number,
-  { plant = null, traced = false }: { plant?: Plant | null; traced?: boolean } = {},
-): Promise<SeedRun> {
-  const world = new World(seed, plant, traced);
+export async function runSeed(seed: number, options: WorldOptions = {}): Promise<SeedRun> {
+  const world = new World(seed, options);
   await world.run();
   const { ledger, queue } = world;
   let calls = 0;

@@ -33,6 +33,13 @@ const PUNCTUAL_AFTER_MS = 20_000;
 const EARLY_MS = 200;
 const STREAMS = { scenario: 0, network: 1, endpoints: 2, world: 3, processes: 10 };
 
+export interface WorldOptions {
+  readonly plant?: Plant | null;
+  readonly traced?: boolean;
+  /** In place of what the seed would draw. */
+  readonly scenario?: Partial<Scenario>;
+}
+
 export class World {
   readonly queue = new EventQueue();
   readonly trace: Trace;
@@ -52,9 +59,9 @@ export class World {
   #healed = false;
   #over = false;
 
-  constructor(seed: number, plant: Plant | null, traced: boolean) {
+  constructor(seed: number, { plant = null, traced = false, scenario = {} }: WorldOptions = {}) {
     this.#seed = seed;
-    this.scenario = drawScenario(new SeededRandom(seed, STREAMS.scenario));
+    this.scenario = { ...drawScenario(new SeededRandom(seed, STREAMS.scenario)), ...scenario };
     this.#random = new SeededRandom(seed, STREAMS.world);
     this.trace = new Trace(this.queue, traced);
     this.#network = new SimNetwork({

@@ -236,6 +236,15 @@ test("slots that are not used for a second are given up, those in use are kept",
   assert.equal(lines.lookAt(TENANT).own.limit, undefined, "nothing is left of it");
 });
 
+test("an endpoint's slot goes back at once where the tenant's is in other hands", () => {
+  const lines = new LimitLines<Item>();
+  const own = { key: A, limit: atOnce(1), slots: 1, takenAtMs: 7 };
+  lines.grant([own, { key: TENANT, limit: atOnce(1), slots: 0, takenAtMs: 7 }], 0);
+  assert.deepEqual(lines.giveUpIdle(1), [{ key: A, slots: 0, takenAtMs: 7 }]);
+  lines.grant([own, { key: TENANT, limit: atOnce(1), slots: 1, takenAtMs: 7 }], 2);
+  assert.deepEqual(lines.giveUpIdle(3), [], "with both it is kept for a while");
+});
+
 test("a line is as quick as its calls were", () => {
   const lines = new LimitLines<Item>();
   lines.grant([{ key: TENANT, limit: atOnce(1), slots: 1, takenAtMs: 7 }], 0);

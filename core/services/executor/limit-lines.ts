@@ -247,6 +247,9 @@ export class LimitLines<Item extends Limited> {
   /**
    * Gives up the slots that have not been used for LIMIT_IDLE_MS and are not about to be, and answers what is left under those keys;
    * forgets keys and lines that nobody needs.
+   *
+   * An endpoint's slots are given up at once where there is none of the tenant's: whoever has that would wait for this one, and if each
+   * of two executors held on to its own for a while, neither would ever have both.
    */
   giveUpIdle(nowMs: number): Kept[] {
     const kept: Kept[] = [];
@@ -254,8 +257,10 @@ export class LimitLines<Item extends Limited> {
     for (const line of this.#lines.values())
       for (const state of line.keys) held.set(state, (held.get(state) ?? 0) + line.held);
     for (const [key, state] of this.#keys) {
-      if (nowMs - state.sinceMs < LIMIT_IDLE_MS) continue;
-      const slots = Math.min(state.slots, Math.max(state.peak, held.get(state) ?? 0));
+      const isUseless = this.#lacksTenantSlot(key);
+      if (!isUseless && nowMs - state.sinceMs < LIMIT_IDLE_MS) continue;
+      const needed = isUseless ? state.busy : Math.max(state.peak, held.get(state) ?? 0);
+      const slots = Math.min(state.slots, needed);
       if (slots < state.slots && isBounded(state.limit))
         kept.push({ key, slots, takenAtMs: state.takenAtMs });
       state.slots = slots;
@@ -264,6 +269,12 @@ export class LimitLines<Item extends Limited> {
     }
     this.#forgetUnused();
     return kept;
+  }
+
+  #lacksTenantSlot(key: LimitKey): boolean {
+    const tenantKey = tenantKeyOf(key);
+    const tenant = tenantKey === key ? undefined : this.#keys.get(tenantKey);
+    return tenant !== undefined && isBounded(tenant.limit) && tenant.slots === 0;
   }
 
   /** Gives up every slot beyond the calls under way. */
