@@ -2,7 +2,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Pool } from "undici";
+import { startProcess } from "./worker-process.ts";
+
+const RAW_MS = 300_000;
 
 export interface GaugeSink extends AsyncDisposable {
   readonly url: string;
@@ -126,19 +128,10 @@ export function mostStartsIn(startsMs: readonly number[], spanMs: number): numbe
   return most;
 }
 
-/** What so many callers at once can do and nothing else, in calls a second. */
+/** What so many callers at once can do and nothing else, in calls a second: a process of its own, as an executor is. */
 export async function callRaw(url: string, calls: number, atOnce: number): Promise<number> {
-  await using pool = new AsyncDisposableStack();
-  const client = new Pool(url, { connections: atOnce });
-  pool.defer(() => client.close());
-  const startMs = performance.now();
-  let left = calls;
-  const callInTurn = async () => {
-    while (left-- > 0) {
-      const { body } = await client.request({ path: "/", method: "POST" });
-      await body.text();
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, callInTurn));
-  return (calls * 1_000) / (performance.now() - startMs);
+  await using callers = startProcess("test/support/raw-callers.ts", {}, [
+    ...[url, String(calls), String(atOnce)],
+  ]);
+  return Number((await callers.line("calls a second: ", RAW_MS)).replace(/^.*: /, ""));
 }

@@ -206,7 +206,7 @@ test("a rate: each call has an instant of its own, used at its time or a little 
           for (const _ of lines.admit(nowMs)) starts.push(nowMs);
           nowMs = Math.max(nowMs, lines.wakeAtMs ?? 0) + (gaps[looks % gaps.length] ?? 0);
         }
-        const lateMs = Math.max(START_LATE_MS_MIN, 0.8 * spacingMs);
+        const lateMs = Math.max(START_LATE_MS_MIN, 0.5 * spacingMs);
         const most = Math.floor((1_000 + lateMs) / spacingMs) + 1;
         for (const from of starts) {
           const inSecond = starts.filter((atMs) => atMs >= from && atMs < from + 1_000).length;

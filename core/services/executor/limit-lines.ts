@@ -90,8 +90,11 @@ interface Line<Item> {
 }
 
 const MEAN_WEIGHT = 0.1;
-/** Of the time between two calls of a rate, in which an instant may be used: in no second is there more than one call too many. */
-const LATE_PART = 0.8;
+/**
+ * An instant may be used for so much of the time to the next: in no second is there more than one call too many, also where what follows
+ * until the call leaves takes the other half.
+ */
+const LATE_PART = 0.5;
 const UNKNOWN: KeyView = { limit: undefined, slots: 0 };
 
 export class LimitLines<Item extends Limited> {
