@@ -216,6 +216,8 @@ export class ResponseParser {
     if (this.#state === "chunk-size") {
       const [, size] = CHUNK_LINE.exec(line) ?? [];
       if (size === undefined) throw new ProtocolError("not the size of a chunk");
+      // Nobody needs extensions, and parsers differ in what they take for one.
+      if (line.length > size.length) this.keepAliveMs = 0;
       this.#left = Number.parseInt(size, 16);
       this.#state = this.#left === 0 ? "trailer" : "chunk";
     } else if (this.#state === "chunk-end") {
