@@ -15,7 +15,13 @@ import { EventQueue } from "./event-queue.ts";
 import { Ledger } from "./ledger.ts";
 import type { Plant } from "./plants.ts";
 import { type Kind, MAINS, type ProcessDeps, SILENT, seedSigningSecrets } from "./process-mains.ts";
-import { type Disaster, drawClock, drawScenario, type Scenario } from "./scenario.ts";
+import {
+  type Disaster,
+  drawClock,
+  drawScenario,
+  PUNCTUAL_AFTER_MS,
+  type Scenario,
+} from "./scenario.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import { SimEndpoints } from "./sim-endpoint.ts";
 import { NO_FAULTS, SimNetwork } from "./sim-network.ts";
@@ -28,7 +34,6 @@ import { Trace } from "./trace.ts";
 const ENDS_WITHIN_MS = 150_000;
 const RESTART_MS = 1_000;
 const LATE_MS_MAX = 2_500;
-const PUNCTUAL_AFTER_MS = 20_000;
 /** What a thousandth makes of the time for which an executor relies on its quickest poll. */
 const EARLY_MS = 200;
 const STREAMS = { scenario: 0, network: 1, endpoints: 2, world: 3, processes: 10 };
@@ -53,6 +58,8 @@ export class World {
   readonly #served;
   readonly #known: Known;
   readonly #living = new Map<string, SimProcess>();
+  /** Of every process that there should be, by name. */
+  readonly #wanted = new Map<string, Kind>();
   readonly #stops = new Map<SimProcess, AbortController>();
   #databaseStepMs = 0;
   #born = 0;
@@ -154,6 +161,7 @@ export class World {
     const random = new SeededRandom(this.#seed, STREAMS.processes + this.#born++);
     const process = new SimProcess(name, this.queue, drawClock(this.scenario, random));
     const stop = new AbortController();
+    this.#wanted.set(name, kind);
     this.#living.set(name, process);
     this.#stops.set(process, stop);
     this.trace.note(null, null, () => `${name} starts`);
@@ -206,7 +214,12 @@ export class World {
     if (this.#living.get(name) !== process) return;
     this.#living.delete(name);
     const awayMs = this.#healed ? RESTART_MS : RESTART_MS + 9_000 * this.#random.unit() ** 2;
-    this.queue.schedule(awayMs, () => {
+    this.#restart(kind, name, awayMs);
+  }
+
+  /** Once, however often it is asked for. */
+  #restart(kind: Kind, name: string, afterMs: number): void {
+    this.queue.schedule(afterMs, () => {
       if (!this.#living.has(name)) this.#spawn(kind, name);
     });
   }
@@ -281,9 +294,7 @@ export class World {
     this.#living.delete(name);
     this.trace.note(null, null, () => `${name} DIES for ${Math.round(lastsMs)} ms`);
     const healsInMs = this.scenario.healMs - this.queue.nowMs;
-    this.queue.schedule(Math.min(lastsMs, Math.max(0, healsInMs)), () => {
-      if (!this.#living.has(name)) this.#spawn(kind, name);
-    });
+    this.#restart(kind, name, Math.min(lastsMs, Math.max(0, healsInMs)));
   }
 
   #all(kind: Kind): SimProcess[] {
@@ -305,6 +316,7 @@ export class World {
     this.#network.cuts.clear();
     this.#endpoints.healed = true;
     for (const process of this.#living.values()) this.#thaw(process);
+    for (const [name, kind] of this.#wanted) this.#restart(kind, name, RESTART_MS);
     this.ledger.punctualFromMs = this.databaseNowMs() + PUNCTUAL_AFTER_MS;
     // Where executors go on dying, those that wait for them are late.
     this.ledger.lateMsMax = this.scenario.poison ? Number.POSITIVE_INFINITY : LATE_MS_MAX;
