@@ -4,6 +4,7 @@
  */
 import { openMasterKey } from "#adapters/crypto/open-master-key.ts";
 import { openVault } from "#adapters/crypto/vault.ts";
+import { openRotatingAccount, type RotatingAccount } from "#adapters/mysql/account.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { controlDatabase, DATABASE_PREFIX } from "#adapters/mysql/database-names.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
@@ -51,6 +52,7 @@ const CONCLUSION = `
 --json             the answer as one line of JSON
 --mysql-url URL    the deployment's database, mysql://user:password@host:port; else MYSQL_URL, which keeps the password
                    out of the list of processes; else the system that 'npm start' runs here
+MYSQL_SECRET_ARN   the account as a secret of Secrets Manager, where the URL names the server only: mysql://host?ssl=Amazon%20RDS
 SECRETS_KEY_FILE   what seals signing secrets, or SECRETS_KMS_KEY; else the key of the system that runs here
 DATABASE_PREFIX    first part of the databases' names, 'scheduler_' unless set
 
@@ -80,15 +82,16 @@ async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise
   const databasePrefix = process.env.DATABASE_PREFIX || DATABASE_PREFIX;
   controlDatabase(databasePrefix);
   const url = findMysqlUrl(mysqlUrl);
-  const control = openControlStore({ mysqlUrl: url, databasePrefix });
+  const mysql: Mysql = { mysqlUrl: url, databasePrefix, account: accountOf(process.env) };
+  const control = openControlStore(mysql);
   try {
     return await command.run(
       {
         control,
         random: systemRandom,
         digest: systemDigest,
-        withShards: (work) => withShards({ mysqlUrl: url, databasePrefix }, work),
-        withSigning: (work) => withSigning({ mysqlUrl: url, databasePrefix }, work),
+        withShards: (work) => withShards(mysql, work),
+        withSigning: (work) => withSigning(mysql, work),
       },
       operands,
       options,
@@ -108,6 +111,16 @@ async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise
 interface Mysql {
   readonly mysqlUrl: string;
   readonly databasePrefix: string;
+  readonly account: RotatingAccount | null;
+}
+
+/** Where the account is a secret of Secrets Manager, as in AWS; fetched with the credentials of whoever calls. */
+function accountOf({ MYSQL_SECRET_ARN: secretId = "" }: NodeJS.ProcessEnv): RotatingAccount | null {
+  if (secretId === "") return null;
+  return openRotatingAccount(async () => {
+    const { openAccountSecret } = await import("#adapters/aws/database-account.ts");
+    return openAccountSecret({ secretId })();
+  }, null);
 }
 
 async function withShards<Result>(

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { createServer, type Server } from "node:net";
+import { dirname } from "node:path";
 import { SetupError } from "./setup-error.ts";
 
 /**
@@ -13,11 +14,20 @@ export async function holdDirectory(localDir: string): Promise<boolean> {
   return (await listen(createServer(), { path: `\0at-and-cron-${digest}` })) === "listening";
 }
 
-/** For LOCAL_DIR and what is in it. Throws SetupError. */
+/**
+ * For LOCAL_DIR and what is in it. Throws SetupError. One folder after the other: Node's own recursive call tries for ever where
+ * nothing can be made although its parent is there (/proc).
+ */
 export function makeDirectory(path: string): void {
   try {
-    mkdirSync(path, { recursive: true });
+    if (existsSync(path)) return;
+    const parent = dirname(path);
+    if (parent !== path) makeDirectory(parent);
+    mkdirSync(path);
   } catch (error) {
+    if (error instanceof SetupError) throw error;
+    // Another process was first.
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
     const { code } = error as NodeJS.ErrnoException;
     throw new SetupError(`${path} cannot be made (${code}): choose another LOCAL_DIR`, {
       cause: error,

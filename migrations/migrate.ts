@@ -154,21 +154,3 @@ function splitStatements(text: string): string[] {
     .map((statement) => statement.trim())
     .filter((statement) => statement !== "");
 }
-
-async function main(): Promise<void> {
-  // biome-ignore lint/style/noProcessEnv: this is a command, and its configuration is one variable
-  const mysqlUrl = process.env.MYSQL_URL;
-  if (!mysqlUrl)
-    throw new ConfigurationInvalid("MYSQL_URL is not set: mysql://user:password@host:3306");
-  await migrate({ mysqlUrl, onProgress: (line) => void process.stdout.write(`${line}\n`) });
-}
-
-if (import.meta.main) {
-  try {
-    await main();
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`migrations were not applied: ${message}\n`);
-    process.exitCode = 1;
-  }
-}

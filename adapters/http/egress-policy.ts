@@ -29,11 +29,14 @@ export interface EgressSettings {
   readonly ipv6?: boolean;
 }
 
+const ALLOWED_FORM = "127.0.0.0/8:* or 10.1.2.3/32:8080";
+const DENIED_FORM = "203.0.113.0/24, 203.0.113.7 or internal.example.com";
+
 /** Throws ConfigurationInvalid that names the setting and the entry's place in it. */
 export function createEgressPolicy(settings: EgressSettings = {}): EgressPolicy {
   const { ipv6 = false } = settings;
-  const allowed = readEntries("EGRESS_ALLOW", settings.allow, readAllowed);
-  const denied = readEntries("EGRESS_DENY", settings.deny, readDenied);
+  const allowed = readEntries("EGRESS_ALLOW", ALLOWED_FORM, settings.allow, readAllowed);
+  const denied = readEntries("EGRESS_DENY", DENIED_FORM, settings.deny, readDenied);
   const deniedRanges = denied.filter((entry) => typeof entry !== "string");
   const deniedNames = denied.filter((entry) => typeof entry === "string");
   const judge = (address: IpAddress, port: number): string | null => {
@@ -96,6 +99,7 @@ function readDenied(text: string): IpRange | string | null {
 
 function readEntries<T>(
   setting: string,
+  form: string,
   text: string | undefined,
   read: (entry: string) => T | null,
 ): T[] {
@@ -108,7 +112,9 @@ function readEntries<T>(
   return entries.map((entry, index) => {
     const value = read(entry);
     if (value === null)
-      throw new ConfigurationInvalid(`${setting}: entry ${index + 1} cannot be read`);
+      throw new ConfigurationInvalid(
+        `${setting}: entry ${index + 1} cannot be read; it has to look like ${form}`,
+      );
     return value;
   });
 }

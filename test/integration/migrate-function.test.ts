@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
 import { createConnection } from "mysql2/promise";
@@ -115,6 +116,22 @@ test("the account of the application reads and writes rows, and no more", async 
   } finally {
     connection.destroy();
   }
+});
+
+test("npm run admin works with the account's secret", async () => {
+  const env = {
+    PATH: process.env.PATH,
+    ...aws.env,
+    MYSQL_URL: serverUrl(),
+    MYSQL_SECRET_ARN: "app",
+    DATABASE_PREFIX: databasePrefix,
+  };
+  const admin = join(import.meta.dirname, "../../local/admin.ts");
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [admin, ...args], { env, timeout: RUN_MS });
+  await run("tenant", "create", "acme");
+  const { stdout } = await run("tenant", "list", "--json");
+  assert.match(stdout, /"acme"/);
 });
 
 test("a secret that was made anew: the next deploy gives the account its password", async () => {
