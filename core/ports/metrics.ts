@@ -68,7 +68,7 @@ export const COUNTERS = {
   interrupted: sum(
     "Interrupted",
     ["executor"],
-    "Calls cut by the drain at SIGTERM: others make them anew",
+    "Calls cut by the drain at SIGTERM, or limited ones whose executor could not renew its lease: they are made anew",
   ),
   dead: sum(
     "Dead",

@@ -48,7 +48,6 @@ export class HeldJobs {
   #preparing = 0;
   #sending = 0;
   #critical = 0;
-  #unadmitted = 0;
 
   constructor(clock: Clock, database: DatabaseClock, onReady: () => void) {
     this.#clock = clock;
@@ -75,7 +74,7 @@ export class HeldJobs {
 
   /** Limited jobs that their limits have not let go: they keep no other from being claimed. */
   get unadmitted(): number {
-    return this.#unadmitted;
+    return this.#lines.unadmitted;
   }
 
   /** Critical jobs among them, sending ones included; limited ones from when their limits have let them go. */
@@ -93,10 +92,8 @@ export class HeldJobs {
       const connection = connectionOf(one.job, one.version.request.url);
       const held: HeldJob = { ...one, connection, phase: "early" };
       this.#held.add(held);
-      if (isLimited(held)) {
-        this.#unadmitted++;
-        this.#lines.add(held);
-      } else if (isCritical(held)) this.#critical++;
+      if (isLimited(held)) this.#lines.add(held);
+      else if (isCritical(held)) this.#critical++;
       this.#early.push(held);
     }
     this.#look();
@@ -131,7 +128,6 @@ export class HeldJobs {
     const admitted = this.#lines.admit(nowMs);
     for (const held of admitted) {
       held.phase = "ready";
-      this.#unadmitted--;
       if (isCritical(held)) this.#critical++;
       this.#ready.add(held);
     }
@@ -191,8 +187,7 @@ export class HeldJobs {
     if (phase === "preparing") this.#preparing--;
     if (phase === "sending") this.#sending--;
     const isUnadmitted = isLimited(held) && (phase === "early" || phase === "limited");
-    if (isUnadmitted) this.#unadmitted--;
-    else if (isCritical(held)) this.#critical--;
+    if (isCritical(held) && !isUnadmitted) this.#critical--;
     held.phase = "gone";
     if (phase === "ready") this.#ready.drop(held);
     if (isLimited(held)) this.#lines.remove(held, this.#database.nowMs());
@@ -240,7 +235,7 @@ export class HeldJobs {
 
   /** Removes and returns the jobs that their limits have held back for so long that their calls might not end before their backstop. */
   takeHeldBack(): HeldJob[] {
-    if (this.#unadmitted === 0) return [];
+    if (this.unadmitted === 0) return [];
     const nowMs = this.#database.nowMs();
     return this.#takeWhere(
       ({ phase, job }) =>

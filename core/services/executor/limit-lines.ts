@@ -105,14 +105,13 @@ export class LimitLines<Item extends Limited> {
   /** Tenants whose lines have to be looked at. */
   readonly #touched = new Set<LimitKey>();
   readonly #wakes = new Map<LimitKey, number>();
+  #held = 0;
   /** When each was admitted. */
   readonly #admitted = new Map<Item, number>();
 
   /** Jobs whose turn has not come, those that are not due yet included. */
   get unadmitted(): number {
-    let held = 0;
-    for (const line of this.#lines.values()) held += line.held;
-    return held - this.#admitted.size;
+    return this.#held - this.#admitted.size;
   }
 
   /** When `admit` may have more although nothing else has happened; null: it will not. */
@@ -124,6 +123,7 @@ export class LimitLines<Item extends Limited> {
   add(item: Item): void {
     const line = this.#lineOf(keyOf(item));
     line.held++;
+    this.#held++;
     addStarts(
       line,
       [item.job.startAtMs ?? null].filter((atMs) => atMs !== null),
@@ -146,6 +146,7 @@ export class LimitLines<Item extends Limited> {
     const line = this.#lines.get(keyOf(item));
     assert(line !== undefined && line.held > 0, "a job leaves its line once");
     line.held--;
+    this.#held--;
     const admittedMs = this.#admitted.get(item);
     if (admittedMs === undefined) this.#withdraw(line, item);
     else {
