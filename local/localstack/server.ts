@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { composeArgs } from "../docker-compose.ts";
 import { runCommand } from "../run-command.ts";
 import { SetupError } from "../setup-error.ts";
@@ -92,7 +92,7 @@ async function startInDocker(options: LocalstackOptions): Promise<LocalstackServ
   const env = {
     ...options.env,
     LOCALSTACK_PORT: String(options.port),
-    LOCALSTACK_DIR: options.dir,
+    LOCALSTACK_KEY_DIR: dirname(options.env.SECRETS_KEY_FILE || options.dir),
     LOCALSTACK_NODE: process.execPath,
     LOCALSTACK_SERVICES: SERVICES,
   };
