@@ -132,3 +132,17 @@ test("it stays for 4 s, or for less or up to 10 s where the server says so; one 
     peer.destroy();
   }
 });
+
+test("it ends 5 minutes after it was opened, however busy it is", async () => {
+  const clock = new ManualClock();
+  const { connection, peer } = await open(clock);
+  peer.on("data", () => peer.write(WHOLE));
+  for (let i = 0; i < 100; i++) {
+    assert.equal(connection.isReady(), true, `${i}`);
+    await connection.exchange(REQUEST, new ResponseParser("POST", 100));
+    await clock.advance(3_000);
+  }
+  assert.equal(connection.isReady(), false);
+  connection.destroy();
+  peer.destroy();
+});

@@ -11,6 +11,8 @@ import type { ResponseParser } from "./response-parser.ts";
 const KEEP_ALIVE_MS_MAX = 10_000;
 /** Where the server does not say: many close after 5 s, and a request that meets their end on its way is a failed attempt. */
 const KEEP_ALIVE_MS = 4_000;
+/** However busy it is: where an endpoint has moved, its name is asked again. */
+const AGE_MS_MAX = 300_000;
 /** One for all: its stack would cost more than the checks do. */
 const ENDED = new ConnectionGone("ended");
 
@@ -30,6 +32,7 @@ export class Connection {
   #isGone = false;
   /** Until when it may be used again, on the monotonic clock. */
   #usableUntilMs: number;
+  readonly #openedMs: number;
   /** Called when the connection has ended. */
   onGone: (connection: Connection) => void = () => {};
 
@@ -37,7 +40,8 @@ export class Connection {
     this.key = key;
     this.#socket = socket;
     this.#clock = clock;
-    this.#usableUntilMs = clock.monotonicMs() + KEEP_ALIVE_MS;
+    this.#openedMs = clock.monotonicMs();
+    this.#usableUntilMs = this.#openedMs + KEEP_ALIVE_MS;
     socket.on("data", (chunk: Buffer) => this.#take(chunk));
     socket.on("end", () => this.#end());
     socket.on("error", (error) => this.#fail(error));
@@ -99,7 +103,8 @@ export class Connection {
   #complete({ parser, resolve, firstByteMs }: Exchange): void {
     const keepMs = Math.min(parser.keepAliveMs ?? KEEP_ALIVE_MS, KEEP_ALIVE_MS_MAX);
     this.#exchange = null;
-    this.#usableUntilMs = this.#clock.monotonicMs() + keepMs;
+    const idleUntilMs = this.#clock.monotonicMs() + keepMs;
+    this.#usableUntilMs = Math.min(idleUntilMs, this.#openedMs + AGE_MS_MAX);
     resolve(firstByteMs);
     if (keepMs === 0) this.#fail(ENDED);
   }
