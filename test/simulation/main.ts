@@ -2,17 +2,14 @@
  * `npm run sim -- --seed N` lives through one seed again and tells what happened, `--seeds N [--from F]` through N of them on all
  * cores, `--for SECONDS` through new ones for so long, `--plant NAME` with a bug in it. The last line says how many broke a promise.
  */
-import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { Worker } from "node:worker_threads";
 import { PLANTS } from "./plants.ts";
 import { runSeed } from "./run-seed.ts";
+import { runOnWorkers } from "./seed-pool.ts";
 import type { SeedsAsked, SeedsDone } from "./seed-worker.ts";
 import { tellSeed } from "./tell-seed.ts";
 
 const SEEDS_AT_ONCE = 25;
-/** A run's rows die young and together: room for several runs halves what collecting them costs. */
-const YOUNG_MB = 64;
 const FRESH_FROM_MAX = 2 ** 40;
 const FAILING_TOLD_MAX = 10;
 
@@ -80,27 +77,7 @@ async function runMany(): Promise<number> {
     saidMs = performance.now();
     console.log(say());
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, () => workThrough(take, note)));
+  await runOnWorkers(take, note);
   console.log(say());
   return sum.failing.length === 0 ? 0 : 1;
-}
-
-/** One worker, as long as there are seeds. */
-function workThrough(take: () => SeedsAsked | null, note: (done: SeedsDone) => void) {
-  return new Promise<void>((resolve, reject) => {
-    const worker = new Worker(new URL("./seed-worker.ts", import.meta.url), {
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-    });
-    const goOn = () => {
-      const asked = take();
-      if (asked === null) worker.terminate().then(() => resolve(), reject);
-      else worker.postMessage(asked);
-    };
-    worker.on("message", (done: SeedsDone) => {
-      note(done);
-      goOn();
-    });
-    worker.on("error", reject);
-    goOn();
-  });
 }

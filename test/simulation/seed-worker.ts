@@ -10,6 +10,7 @@ export interface SeedsAsked {
 }
 
 export interface SeedsDone {
+  readonly plant: string | null;
   readonly seeds: number;
   readonly events: number;
   readonly calls: number;
@@ -41,5 +42,5 @@ async function runSeeds({ from, count, plant }: SeedsAsked): Promise<SeedsDone> 
     if (violations.length > 0)
       failing.push({ seed, rules: [...new Set(violations.map(({ rule }) => rule))] });
   }
-  return { seeds: count, ...sum, failing };
+  return { plant, seeds: count, ...sum, failing };
 }
