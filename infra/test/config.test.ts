@@ -122,7 +122,7 @@ describe("synthesis", () => {
 
   it("ends with one line for an unknown stage", () => {
     const run = synthesise({ stage: "live" });
-    assert.equal(run.stderr, 'infra: unknown stage "live": there are dev, prod\n');
+    assert.equal(run.stderr, 'infra: unknown stage "live": there are dev, prod, localstack\n');
     assert.equal(run.status, 1);
   });
 
