@@ -21,6 +21,10 @@ export interface SeedsDone {
 // Errors are part of what is simulated, thousands a second: who replays a seed gets their stacks.
 Error.stackTraceLimit = 0;
 
+/** What failed with nobody waiting for it, in the run that has just ended. */
+const leftAlone: string[] = [];
+process.on("unhandledRejection", (error) => leftAlone.push(`nobody heard: ${String(error)}`));
+
 parentPort?.on("message", (asked: SeedsAsked) => {
   runSeeds(asked).then(
     (done) => parentPort?.postMessage(done),
@@ -39,8 +43,10 @@ async function runSeeds({ from, count, plant }: SeedsAsked): Promise<SeedsDone> 
     sum.events += events;
     sum.calls += calls;
     sum.jobs += jobs;
-    if (violations.length > 0)
-      failing.push({ seed, rules: [...new Set(violations.map(({ rule }) => rule))] });
+    // Only when nothing is left to do does Node tell of them.
+    await new Promise((resolve) => setImmediate(resolve));
+    const rules = [...violations.map(({ rule }) => rule), ...leftAlone.splice(0)];
+    if (rules.length > 0) failing.push({ seed, rules: [...new Set(rules)] });
   }
   return { plant, seeds: count, ...sum, failing };
 }
