@@ -37,8 +37,9 @@ export function followEras(
   if (sameTiming && after.status === "completed" && before.status === "active") return;
   const last = eras.at(-1);
   if (last !== undefined) last.toMs ??= nowMs;
-  // A task begins by the clock of who made it, which may be ahead of the database's.
-  const fromMs = Math.max(nowMs, eras[0]?.fromMs ?? 0);
+  // A task begins by the clock of who made it, which may be ahead of the database's; and that may step back: what an edit has
+  // decided by the later time stays decided.
+  const fromMs = Math.max(nowMs, last?.fromMs ?? 0);
   if (after.status !== "deleted") eras.push({ schedule, atMs: null, endAtMs, fromMs, toMs: null });
 }
 
