@@ -147,6 +147,7 @@ describe("the list of stages", () => {
       "test/contract/a.test.ts": "contract",
       "test/integration/deep/a.test.ts": "integration",
       "test/e2e/a.test.ts": "e2e",
+      "test/e2e/races.test.ts": "load",
     };
     for (const path of [...Object.keys(expected), "node_modules/b/a.test.ts", ".local/a.test.ts"]) {
       mkdirSync(dirname(join(tree, path)), { recursive: true });
