@@ -132,6 +132,17 @@ export const FAST_AHEAD_MS = 2_000;
 export const FAST_PER_TENANT_MAX = 2;
 /** For so many slots there is one more that only critical jobs may take. */
 export const CRITICAL_SLOTS_ONE_IN = 8;
+/** For so many slots there is one more that only tenants with fewer calls under way than this may take. */
+export const SMALL_SLOTS_ONE_IN = 2;
+export const SMALL_CALLS_MAX = 4;
+/** A tenant that has this part of the slots stands aside while others wait. */
+export const ASIDE_SLOTS_ONE_IN = 4;
+/** Both are for calls that have lasted this long on average: shorter ones make room by ending, and are best sent along warm connections. */
+export const LASTING_MS = 20;
+/** What such a tenant cannot start soon goes back when room is short: at most so much at once, tried again after once to twice the delay. */
+export const ASIDE_BACK_MAX = 100;
+export const ASIDE_BACK_EVERY_MS = 500;
+export const ASIDE_AGAIN_MS = 5_000;
 export const HELD_JOBS_MAX = 50_000;
 export const VERSION_CACHE_BYTES_MAX = 64 * KIB * KIB;
 /** A request that is larger, as it is stored, leaves its body in the database until its call starts. */

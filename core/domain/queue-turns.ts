@@ -35,13 +35,13 @@ class Turns {
     this.#counts[member] = count - 1;
   }
 
-  /** -1 when nobody has anything. */
-  next(): number {
+  /** Next of those that are open; -1 when none of them has anything. */
+  next(isOpen: (member: number) => boolean): number {
     let next = -1;
     let nextAt = Number.POSITIVE_INFINITY;
     for (let member = 0; member < this.#counts.length; member++) {
       const at = this.#beginsAt[member] ?? 0;
-      if (this.#counts[member] === 0 || at >= nextAt) continue;
+      if (this.#counts[member] === 0 || at >= nextAt || !isOpen(member)) continue;
       next = member;
       nextAt = at;
     }
@@ -72,10 +72,11 @@ class PriorityTurns {
     if (lane >= FIRST_STRIPE) this.#stripes.remove(lane - FIRST_STRIPE);
   }
 
-  /** The lane whose turn it is; this one has something. */
-  next(): number {
-    const lane = this.#lanes.next();
-    return lane < FIRST_STRIPE ? lane : FIRST_STRIPE + this.#stripes.next();
+  /** The lane whose turn it is; -1 when no open one has anything. */
+  next(isOpen: (lane: number) => boolean): number {
+    const nextStripe = () => this.#stripes.next((stripe) => isOpen(FIRST_STRIPE + stripe));
+    const lane = this.#lanes.next((one) => (one < FIRST_STRIPE ? isOpen(one) : nextStripe() >= 0));
+    return lane < FIRST_STRIPE ? lane : FIRST_STRIPE + nextStripe();
   }
 
   serve(lane: number): void {
@@ -106,12 +107,15 @@ export class QueueTurns {
     if (queue >= LANES) this.#turns.remove(rankOf(queue) - 1);
   }
 
-  /** The queue whose turn it is; null when none has a job. */
-  next(onlyCritical = false): number | null {
-    if (this.#critical.count > 0) return this.#critical.next();
-    const other = onlyCritical ? -1 : this.#turns.next();
-    const lanes = this.#others[other];
-    return lanes === undefined ? null : (other + 1) * LANES + lanes.next();
+  /** The queue whose turn it is among those that are open; null when none has a job. */
+  next(onlyCritical = false, isOpen: (queue: number) => boolean = always): number | null {
+    const critical = this.#critical.count > 0 ? this.#critical.next(isOpen) : -1;
+    if (critical >= 0) return critical;
+    if (onlyCritical) return null;
+    const laneOf = (other: number) =>
+      this.#others[other]?.next((lane) => isOpen((other + 1) * LANES + lane)) ?? -1;
+    const next = this.#turns.next((other) => isOpen === always || laneOf(other) >= 0);
+    return next < 0 ? null : (next + 1) * LANES + laneOf(next);
   }
 
   /** A queue has had its turn. */
@@ -123,6 +127,10 @@ export class QueueTurns {
   #lanesOf(queue: number): PriorityTurns {
     return this.#others[rankOf(queue) - 1] ?? this.#critical;
   }
+}
+
+function always(): boolean {
+  return true;
 }
 
 function rankOf(queue: number): number {

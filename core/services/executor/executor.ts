@@ -11,6 +11,9 @@
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
 import {
+  ASIDE_AGAIN_MS,
+  ASIDE_BACK_EVERY_MS,
+  ASIDE_BACK_MAX,
   DRAIN_CALLS_MS,
   HELD_CRITICAL_MIN,
   HELD_JOBS_MAX,
@@ -33,7 +36,7 @@ import { CallParts } from "./call-parts.ts";
 import { CallRate } from "./call-rate.ts";
 import { Claiming, type ClaimRoom, type Polled } from "./claim-jobs.ts";
 import { DatabaseClock } from "./database-clock.ts";
-import { criticalSlots, Firing, heldKey } from "./fire-jobs.ts";
+import { Firing, heldKey } from "./fire-jobs.ts";
 import { type HeldJob, HeldJobs } from "./held-jobs.ts";
 import { Lease } from "./lease.ts";
 import { Outbox } from "./outbox.ts";
@@ -41,6 +44,7 @@ import { CallPreparation } from "./prepare-calls.ts";
 import { CallSender } from "./send-call.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { LimitedTaking } from "./take-limited.ts";
+import { criticalSlots } from "./tenant-slots.ts";
 
 const NO_ROOM = { any: 0, critical: 0, fast: 0, limited: false };
 /** While it drains, slots that no call needs go back so often. */
@@ -58,7 +62,7 @@ export interface ExecutorDeps {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly retention: Retention;
-  /** Calls under way at once; critical jobs have some more to themselves. */
+  /** Calls under way at once; critical jobs and small tenants have some more to themselves. */
   readonly slots: number;
 }
 
@@ -75,6 +79,7 @@ export class Executor {
   #shared = false;
   #draining = false;
   #roomWanted = false;
+  #putOffMs = Number.NEGATIVE_INFINITY;
 
   /** Called when a poll was short of room and there is room again. */
   onRoom: () => void = () => {};
@@ -87,13 +92,13 @@ export class Executor {
     this.#slots = slots;
     this.#rate = new CallRate(clock, slots);
     this.#lease = new Lease({ clock, random, workers });
-    this.#held = new HeldJobs(clock, database, () => this.#firing.pump());
+    this.#held = new HeldJobs(clock, database, slots, () => this.#firing.pump());
     this.#outbox = new Outbox({ jobs, metrics, logger, retention });
     const shared = { clock, random, metrics, logger, database, lease: this.#lease };
     const stores = { held: this.#held, outbox: this.#outbox };
     this.#limited = new LimitedTaking({ ...shared, held: this.#held, limits });
     const parts = new CallParts({ tasks, clock });
-    this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts), slots });
+    this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts) });
     const limited = this.#limited;
     const preparation = new CallPreparation(deps.caller, database, slots);
     const claiming = { ...shared, ...stores, jobs, parts, retention, limited, preparation };
@@ -141,6 +146,7 @@ export class Executor {
   /** Polls, and claims what there is room for. */
   async pollOnce(): Promise<Polled> {
     this.#noteRate();
+    this.#makeRoom();
     const room = this.#draining ? NO_ROOM : this.#room();
     this.#roomWanted = false;
     const polled = await this.#claiming.pollOnce(room);
@@ -230,6 +236,15 @@ export class Executor {
     this.#rate.note({ ended, busyMs, saturated: this.#held.sending >= this.#slots });
   }
 
+  /** When room is short, jobs go back that wait for a tenant's own long calls: they would keep others from being claimed. */
+  #makeRoom(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.hasRoom() || nowMs < this.#putOffMs + ASIDE_BACK_EVERY_MS) return;
+    const late = this.#held.takeAside(HELD_RATE_SECONDS * 1_000, ASIDE_BACK_MAX);
+    if (late.length > 0) this.#putOffMs = nowMs;
+    this.#firing.putOff(late, ASIDE_AGAIN_MS);
+  }
+
   #room(): ClaimRoom {
     const { critical } = this.#held;
     return {
@@ -240,9 +255,13 @@ export class Executor {
     };
   }
 
-  /** Jobs that take room: limited ones only when they may go. */
+  /**
+   * Jobs that take room: limited ones only when they may go, and not those that wait for their own tenant's calls, up to as many
+   * as there is room for.
+   */
   get #claimed(): number {
-    return this.#held.size - this.#held.unadmitted;
+    const { size, unadmitted, aside } = this.#held;
+    return size - unadmitted - Math.min(aside, this.#capacity());
   }
 
   /** Jobs that may be in memory: some seconds of the measured rate. */

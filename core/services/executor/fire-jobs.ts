@@ -9,7 +9,6 @@ import { unreachable } from "#core/domain/assert.ts";
 import type { AttemptRecord, AttemptTimings } from "#core/domain/job.ts";
 import {
   BACKSTOP_GUARD_MS,
-  CRITICAL_SLOTS_ONE_IN,
   FAILURE_BODY_BYTES_KEPT,
   SECRETS_AGAIN_MS,
   SUCCESS_BODY_BYTES_KEPT,
@@ -35,8 +34,6 @@ interface FiringDeps {
   readonly sender: CallSender;
   readonly random: Random;
   readonly metrics: Metrics;
-  /** Calls under way at once, but for those of critical jobs beyond them. */
-  readonly slots: number;
 }
 
 export class Firing {
@@ -64,14 +61,11 @@ export class Firing {
     return this.#busyMs;
   }
 
-  /**
-   * Starts as many ready jobs as there are free slots. Call it when jobs become ready, a slot free or the lease good again. Critical
-   * jobs have slots beside those of all, however long the others hang.
-   */
+  /** Starts as many ready jobs as there are free slots. Call it when jobs become ready, a slot free or the lease good again. */
   pump(): void {
-    const { held, lease, slots } = this.#deps;
-    while (lease.mayStart() && held.sending < slots + criticalSlots(slots)) {
-      const next = held.takeReady(held.sending >= slots);
+    const { held, lease } = this.#deps;
+    while (lease.mayStart()) {
+      const next = held.takeReady();
       if (next === null) return;
       if (next.workerId !== lease.workerId) {
         // Claimed under an id that was fenced while the claim was being taken in: others have it.
@@ -81,6 +75,14 @@ export class Firing {
         this.#deps.outbox.addGivenBack([heldKey(next)]);
       } else void this.#send(next);
     }
+  }
+
+  /** Gives jobs back that would wait here for long: they are tried again once to twice `delayMs` from now. */
+  putOff(jobs: readonly HeldJob[], delayMs: number): void {
+    const { database, outbox, random } = this.#deps;
+    const nowMs = database.nowMs();
+    const notBeforeMs = () => Math.ceil(nowMs + delayMs * (1 + random.unit()));
+    outbox.addGivenBack(jobs.map((held) => ({ ...heldKey(held), notBeforeMs: notBeforeMs() })));
   }
 
   /** Ends the calls under way as `interrupted`. */
@@ -152,15 +154,14 @@ export class Firing {
   /** `locked`: its secrets do not open now, and the next ones to try would meet the same. */
   #takeBack(held: HeldJob, locked: boolean): void {
     if (held.phase === "gone") return;
-    const { database, metrics, outbox, random } = this.#deps;
+    const { metrics, outbox } = this.#deps;
     this.#deps.held.remove(held);
     if (!locked) {
       outbox.addGivenBack([heldKey(held)]);
       return;
     }
     metrics.count("results_secrets", 1);
-    const delayMs = SECRETS_AGAIN_MS * (1 + random.unit());
-    outbox.addGivenBack([{ ...heldKey(held), notBeforeMs: Math.ceil(database.nowMs() + delayMs) }]);
+    this.putOff([held], SECRETS_AGAIN_MS);
   }
 
   #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number, lagMs: number): JobResult {
@@ -201,11 +202,6 @@ export class Firing {
         return unreachable(verdict);
     }
   }
-}
-
-/** Slots that only critical jobs may take, on top of `slots`. */
-export function criticalSlots(slots: number): number {
-  return Math.ceil(slots / CRITICAL_SLOTS_ONE_IN);
 }
 
 /** What names a held job to the store. */

@@ -4,8 +4,8 @@
  */
 import { assert } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
-import type { TaskId, WorkerId } from "#core/domain/ids.ts";
-import { BACKSTOP_GUARD_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
+import type { TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
+import { BACKSTOP_GUARD_MS, LASTING_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
 import { priorityOfQueue } from "#core/domain/queue.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
@@ -15,6 +15,7 @@ import type { DatabaseClock } from "./database-clock.ts";
 import { Heap } from "./heap.ts";
 import { type Grant, LimitLines } from "./limit-lines.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
+import { type TakenSlot, TenantSlots } from "./tenant-slots.ts";
 
 export interface HeldJob {
   /** With a rate, `startAtMs` is an instant for a call of its line. */
@@ -28,6 +29,8 @@ export interface HeldJob {
   readonly connection: string;
   /** `preparing`: it has a slot, and what its call needs is being got; it may still be taken back. */
   phase: "early" | "limited" | "ready" | "preparing" | "sending" | "gone";
+  /** While it prepares or sends. */
+  slot: TakenSlot | null;
 }
 
 /** Before a limited job's backstop: less would be too little for a call, or for the next look. */
@@ -45,13 +48,16 @@ export class HeldJobs {
   readonly #lines = new LimitLines<HeldJob>();
   /** The one timer: for the first of those that are early. */
   #timer: { readonly atMs: number; readonly cancel: () => void } | null = null;
-  #preparing = 0;
+  readonly #slots: TenantSlots;
+  #looksLater = false;
   #sending = 0;
   #critical = 0;
 
-  constructor(clock: Clock, database: DatabaseClock, onReady: () => void) {
+  /** `slots`: calls under way at once, but for those in slots beside them (tenant-slots.ts). */
+  constructor(clock: Clock, database: DatabaseClock, slots: number, onReady: () => void) {
     this.#clock = clock;
     this.#database = database;
+    this.#slots = new TenantSlots(slots);
     this.#onReady = onReady;
   }
 
@@ -61,7 +67,15 @@ export class HeldJobs {
 
   /** Slots taken: calls under way, and those that are being prepared. */
   get sending(): number {
-    return this.#preparing + this.#sending;
+    return this.#slots.taken;
+  }
+
+  /** Ready jobs of tenants that stand aside: they wait for their own calls, not for room. */
+  get aside(): number {
+    let count = 0;
+    for (const tenantId of this.#slots.asideAt(this.#clock.monotonicMs()))
+      count += this.#ready.countOf(tenantId);
+    return count;
   }
 
   /** What is known of limits, and of the jobs that are held to them. */
@@ -90,7 +104,7 @@ export class HeldJobs {
   add(claimed: readonly Claimed[]): void {
     for (const one of claimed) {
       const connection = connectionOf(one.job, one.version.request.url);
-      const held: HeldJob = { ...one, connection, phase: "early" };
+      const held: HeldJob = { ...one, connection, phase: "early", slot: null };
       this.#held.add(held);
       if (isLimited(held)) this.#lines.add(held);
       else if (isCritical(held)) this.#critical++;
@@ -153,12 +167,43 @@ export class HeldJobs {
     this.#timer = { atMs, cancel };
   }
 
-  /** Gives the job that is next among those whose time has come a slot; null when there is none. */
-  takeReady(onlyCritical: boolean): HeldJob | null {
-    const held = this.#ready.take(onlyCritical);
+  /** Gives the job that is next among those whose time has come a slot; null when there is none, or no slot for it. */
+  takeReady(): HeldJob | null {
+    const slots = this.#slots;
+    if (slots.isFree("any")) return this.#giveSlot("any", this.#takeNext());
+    const critical = slots.isFree("critical") ? this.#ready.take(true) : null;
+    if (critical !== null) return this.#giveSlot("critical", critical);
+    if (!slots.isFree("small")) return null;
+    if (slots.areLasting(this.#clock.monotonicMs()))
+      return this.#giveSlot("small", this.#ready.take(false, slots.big));
+    this.#lookLater();
+    return null;
+  }
+
+  /** Slots for small tenants open when the calls in the others last: looked at again then. */
+  #lookLater(): void {
+    if (this.#looksLater || this.#ready.size === 0) return;
+    this.#looksLater = true;
+    this.#clock.setTimer(LASTING_MS, () => {
+      this.#looksLater = false;
+      this.#onReady();
+    });
+  }
+
+  /** Critical jobs never wait for others; in each kind, who has a good part of the slots goes last. */
+  #takeNext(): HeldJob | null {
+    const aside = this.#slots.asideAt(this.#clock.monotonicMs());
+    const ready = this.#ready;
+    if (aside.size === 0) return ready.take(false);
+    return (
+      ready.take(true, aside) ?? ready.take(true) ?? ready.take(false, aside) ?? ready.take(false)
+    );
+  }
+
+  #giveSlot(kind: TakenSlot["kind"], held: HeldJob | null): HeldJob | null {
     if (held === null) return null;
     held.phase = "preparing";
-    this.#preparing++;
+    held.slot = this.#slots.take(kind, held.job.tenantId, this.#clock.monotonicMs());
     return held;
   }
 
@@ -171,7 +216,6 @@ export class HeldJobs {
   startSending(held: HeldJob): void {
     assert(held.phase === "preparing", "a call is prepared before it starts");
     held.phase = "sending";
-    this.#preparing--;
     this.#sending++;
   }
 
@@ -184,8 +228,9 @@ export class HeldJobs {
   #forget(held: HeldJob): void {
     const { phase } = held;
     assert(phase !== "gone", "a job leaves once");
-    if (phase === "preparing") this.#preparing--;
     if (phase === "sending") this.#sending--;
+    if (held.slot !== null) this.#slots.giveBack(held.slot);
+    held.slot = null;
     const isUnadmitted = isLimited(held) && (phase === "early" || phase === "limited");
     if (isCritical(held) && !isUnadmitted) this.#critical--;
     held.phase = "gone";
@@ -241,6 +286,31 @@ export class HeldJobs {
       ({ phase, job }) =>
         phase === "limited" && nowMs + job.timeoutMs + HELD_BACK_LEFT_MS > job.dueAtMs,
     );
+  }
+
+  /**
+   * Removes and returns up to `jobsMax` ready jobs that tenants which stand aside will not start in the next `withinMs`, the last
+   * ones that came.
+   */
+  takeAside(withinMs: number, jobsMax: number): HeldJob[] {
+    const nowMs = this.#clock.monotonicMs();
+    const excess = new Map<TenantId, number>();
+    for (const tenantId of this.#slots.asideAt(nowMs)) {
+      const starts = this.#slots.startsWithin(withinMs, tenantId, nowMs);
+      const count = this.#ready.countOf(tenantId) - starts;
+      if (count > 0) excess.set(tenantId, count);
+    }
+    if (excess.size === 0) return [];
+    const taken = new Set<HeldJob>();
+    for (const held of [...this.#held].reverse()) {
+      const { tenantId } = held.job;
+      const left = excess.get(tenantId) ?? 0;
+      if (taken.size === jobsMax) break;
+      if (left === 0 || held.phase !== "ready" || isLimited(held) || isCritical(held)) continue;
+      excess.set(tenantId, left - 1);
+      taken.add(held);
+    }
+    return this.#takeWhere((held) => taken.has(held));
   }
 
   #takeWhere(wanted: (held: HeldJob) => boolean): HeldJob[] {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { TenantId } from "#core/domain/ids.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import type { HeldJob } from "./held-jobs.ts";
@@ -10,9 +11,11 @@ import { ReadyJobs } from "./ready-jobs.ts";
 const [CRITICAL, HIGH, NORMAL, LOW] = [0, 16, 32, 48] as const;
 
 function readyJob(queue: number, runAtMs: number, connection: string): HeldJob {
-  const job = { queue, runAtMs } as ClaimedJob;
+  const tenantId = (connection.split(" ")[0] ?? "") as TenantId;
+  const job = { queue, runAtMs, tenantId } as ClaimedJob;
   const common = { workerId: "" as HeldJob["workerId"], claimedAtMs: 0 };
-  return { ...common, job, version: {} as CarriedVersion, connection, phase: "ready" };
+  const version = {} as CarriedVersion;
+  return { ...common, job, version, connection, phase: "ready", slot: null };
 }
 
 function readyWith(jobs: readonly HeldJob[]): ReadyJobs {
@@ -21,8 +24,12 @@ function readyWith(jobs: readonly HeldJob[]): ReadyJobs {
   return ready;
 }
 
-function take(ready: ReadyJobs, onlyCritical = false): HeldJob | null {
-  const job = ready.take(onlyCritical);
+function take(
+  ready: ReadyJobs,
+  onlyCritical = false,
+  passedOver: readonly string[] = [],
+): HeldJob | null {
+  const job = ready.take(onlyCritical, new Set(passedOver as TenantId[]));
   if (job !== null) job.phase = "preparing";
   return job;
 }
@@ -79,32 +86,59 @@ test("the next call of a connection goes where the last one has just ended, in a
   assert.ok(inARow.slice(0, 9).includes("a x"), "others have their turn");
 });
 
+test("a tenant that is passed over keeps its place, and nobody else waits behind it", () => {
+  const ready = readyWith([
+    ...times(50, (i) => readyJob(CRITICAL, 1_000 * i, "a x")),
+    ...times(50, (i) => readyJob(NORMAL, 1_000 * i, `a origin-${i}`)),
+    readyJob(NORMAL, 90_000, "b x"),
+    readyJob(LOW, 95_000, "c x"),
+    readyJob(NORMAL, 99_000, "b y"),
+  ]);
+  assert.equal(take(ready, true, ["a"]), null);
+  const others = times(3, () => take(ready, false, ["a"]) as HeldJob);
+  assert.deepEqual(
+    new Set(others.map(({ connection }) => connection)),
+    new Set(["b x", "c x", "b y"]),
+  );
+  assert.equal(take(ready, false, ["a"]), null);
+  assert.equal(ready.countOf("a" as TenantId), 100);
+  for (const queue of [CRITICAL, NORMAL])
+    for (let i = 0; i < 50; i++) {
+      const { job } = take(ready) as HeldJob;
+      assert.deepEqual([job.queue, job.runAtMs], [queue, 1_000 * i]);
+    }
+  assert.equal(take(ready), null);
+});
+
 test("whatever comes, goes and is taken back: each job is taken once, by queue the earlier second first", () => {
   const step = fc.record({
     queue: fc.constantFrom(CRITICAL, HIGH, HIGH + 1, NORMAL + 5, LOW),
     second: fc.nat(3),
     connection: fc.constantFrom("a x", "b x", "c y"),
     act: fc.constantFrom("take", "drop", "idle", "none"),
+    passedOver: fc.subarray(["a", "b", "c"]),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const ready = new ReadyJobs();
       const open = new Set<HeldJob>();
-      const takeOne = () => {
-        const job = take(ready);
-        assert.equal(job === null, open.size === 0, "work-conserving");
+      const takeOne = (passedOver: readonly string[] = []) => {
+        const job = take(ready, false, passedOver);
+        const wanted = [...open].filter((one) => !passedOver.includes(one.job.tenantId));
+        assert.equal(job === null, wanted.length === 0, "work-conserving");
         if (job === null) return false;
+        assert(wanted.includes(job), "of nobody who is passed over");
         assert(open.delete(job), "once, and never what was taken back");
-        for (const other of open)
+        for (const other of wanted)
           if (other.job.queue === job.job.queue)
             assert(Math.floor(other.job.runAtMs / 1_000) >= Math.floor(job.job.runAtMs / 1_000));
         return true;
       };
-      for (const [i, { queue, second, connection, act }] of steps.entries()) {
+      for (const [i, { queue, second, connection, act, passedOver }] of steps.entries()) {
         const job = readyJob(queue, second * 1_000 + (i % 1_000), connection);
         ready.add(job);
         open.add(job);
-        if (act === "take") takeOne();
+        if (act === "take") takeOne(passedOver);
         if (act === "idle") ready.noteIdle(connection);
         if (act === "drop") {
           const [some] = open;

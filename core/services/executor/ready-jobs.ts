@@ -4,8 +4,11 @@
  * What is due in the same second of one queue has no order of its own, so connections decide: a tenant's next call to an origin goes
  * where the last one has just ended, and where no connection waits, tenants take turns instead of one having all slots. A warm
  * connection keeps its place for so many calls in a row while others wait.
+ *
+ * Whoever takes a job may pass tenants over: then the others are served in the same order as if those had nothing.
  */
 import { assert } from "#core/domain/assert.ts";
+import type { TenantId } from "#core/domain/ids.ts";
 import { QueueTurns } from "#core/domain/queue-turns.ts";
 import { Heap } from "./heap.ts";
 import type { HeldJob } from "./held-jobs.ts";
@@ -14,8 +17,11 @@ const IN_A_ROW_MAX = 8;
 /** Connections that are remembered as idle; as many as are kept open. */
 const IDLE_MAX = 2_048;
 
+const NOBODY: ReadonlySet<TenantId> = new Set();
+
 /** The jobs of one tenant and origin, in the order in which they came. */
 interface Group {
+  readonly tenantId: TenantId;
   readonly connection: string;
   readonly jobs: HeldJob[];
   /** The first that has not been taken. */
@@ -39,10 +45,11 @@ class Bucket {
   }
 
   add(held: HeldJob, isIdle: (connection: string) => boolean): void {
-    const { connection } = held;
+    const { connection, job } = held;
     let group = this.#groups.get(connection);
     if (group === undefined) {
-      group = { connection, jobs: [], at: 0, inARow: 0, isWarm: false };
+      const { tenantId } = job;
+      group = { tenantId, connection, jobs: [], at: 0, inARow: 0, isWarm: false };
       this.#groups.set(connection, group);
       this.#turns.push(group);
     }
@@ -63,13 +70,23 @@ class Bucket {
     if (group !== undefined) this.#warmUp(group);
   }
 
-  /** Takes the next job; null when there is none left. */
-  take(isIdle: (connection: string) => boolean): HeldJob | null {
-    return this.#takeWarm(isIdle) ?? this.#takeInTurn();
+  get isEmpty(): boolean {
+    return this.#groups.size === 0;
   }
 
-  #takeWarm(isIdle: (connection: string) => boolean): HeldJob | null {
-    for (let group = this.#warm.pop(); group !== undefined; group = this.#warm.pop()) {
+  /** Takes the next job; null when there is none but of tenants that are passed over. */
+  take(isIdle: (connection: string) => boolean, passedOver: ReadonlySet<TenantId>): HeldJob | null {
+    return this.#takeWarm(isIdle, passedOver) ?? this.#takeInTurn(passedOver);
+  }
+
+  #takeWarm(
+    isIdle: (connection: string) => boolean,
+    passedOver: ReadonlySet<TenantId>,
+  ): HeldJob | null {
+    for (let at = this.#warm.length - 1; at >= 0; at--) {
+      const group = this.#warm[at];
+      if (group === undefined || passedOver.has(group.tenantId)) continue;
+      this.#warm.splice(at, 1);
       group.isWarm = false;
       if (!isIdle(group.connection)) continue;
       if (group.inARow >= IN_A_ROW_MAX && this.#groups.size > 1) {
@@ -84,15 +101,19 @@ class Bucket {
     return null;
   }
 
-  #takeInTurn(): HeldJob | null {
+  #takeInTurn(passedOver: ReadonlySet<TenantId>): HeldJob | null {
+    let rounds = 0;
     while (this.#groups.size > 0) {
       if (this.#turn >= this.#turns.length) {
+        // The first may have begun in the middle; a whole one has passed over all that is left.
+        if (++rounds > 2) return null;
         this.#turns = [...this.#groups.values()];
         this.#turn = 0;
       }
       const group = this.#turns[this.#turn++];
-      const held = group === undefined ? null : this.#takeOf(group);
-      if (group === undefined || held === null) continue;
+      if (group === undefined || passedOver.has(group.tenantId)) continue;
+      const held = this.#takeOf(group);
+      if (held === null) continue;
       group.inARow = 1;
       return held;
     }
@@ -137,15 +158,19 @@ class Line {
     this.#seconds.peek()?.noteIdle(connection);
   }
 
-  take(isIdle: (connection: string) => boolean): HeldJob | null {
+  take(isIdle: (connection: string) => boolean, passedOver: ReadonlySet<TenantId>): HeldJob | null {
+    const passed: Bucket[] = [];
+    let held: HeldJob | null = null;
     for (let bucket = this.#seconds.peek(); bucket !== null; bucket = this.#seconds.peek()) {
-      bucket.begin(isIdle);
-      const held = bucket.take(isIdle);
-      if (held !== null) return held;
+      if (passed.length === 0) bucket.begin(isIdle);
+      held = bucket.take(isIdle, passedOver);
+      if (held !== null) break;
       this.#seconds.pop();
-      this.#buckets.delete(bucket.second);
+      if (bucket.isEmpty) this.#buckets.delete(bucket.second);
+      else passed.push(bucket);
     }
-    return null;
+    for (const bucket of passed) this.#seconds.push(bucket);
+    return held;
   }
 }
 
@@ -155,6 +180,10 @@ export class ReadyJobs {
   /** How many connections are idle, as far as calls have told. */
   readonly #idle = new Map<string, number>();
   readonly #isIdle = (connection: string) => this.#idle.has(connection);
+  /** How many each tenant has of each queue, and how many all have. */
+  readonly #counts = new Map<TenantId, Map<number, number>>();
+  readonly #totals = new Map<number, number>();
+  #size = 0;
 
   add(held: HeldJob): void {
     const { queue } = held.job;
@@ -165,24 +194,62 @@ export class ReadyJobs {
     }
     line.add(held, this.#isIdle);
     this.#turns.add(queue);
+    this.#count(held, 1);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** How many a tenant has. */
+  countOf(tenantId: TenantId): number {
+    let count = 0;
+    for (const ofQueue of this.#counts.get(tenantId)?.values() ?? []) count += ofQueue;
+    return count;
+  }
+
+  #count({ job: { tenantId, queue } }: HeldJob, by: 1 | -1): void {
+    this.#size += by;
+    this.#totals.set(queue, (this.#totals.get(queue) ?? 0) + by);
+    let queues = this.#counts.get(tenantId);
+    if (queues === undefined) {
+      queues = new Map();
+      this.#counts.set(tenantId, queues);
+    }
+    const count = (queues.get(queue) ?? 0) + by;
+    assert(count >= 0, "what leaves was in it");
+    if (count > 0) queues.set(queue, count);
+    else queues.delete(queue);
+    if (queues.size === 0) this.#counts.delete(tenantId);
   }
 
   /** A job that is no longer to be sent; its phase is not `ready` any more. */
-  drop({ job }: HeldJob): void {
-    this.#turns.remove(job.queue);
+  drop(held: HeldJob): void {
+    this.#turns.remove(held.job.queue);
+    this.#count(held, -1);
   }
 
-  /** Takes the job that is next; null when there is none. */
-  take(onlyCritical: boolean): HeldJob | null {
-    const queue = this.#turns.next(onlyCritical);
+  /** Takes the job that is next; null when there is none but of tenants that are passed over. */
+  take(onlyCritical: boolean, passedOver: ReadonlySet<TenantId> = NOBODY): HeldJob | null {
+    const queue =
+      passedOver.size === 0
+        ? this.#turns.next(onlyCritical)
+        : this.#turns.next(onlyCritical, (one) => this.#hasOthers(one, passedOver));
     if (queue === null) return null;
     const line = this.#lines.get(queue);
-    const held = line?.take(this.#isIdle) ?? null;
+    const held = line?.take(this.#isIdle, passedOver) ?? null;
     assert(line !== undefined && held !== null, "a queue whose turn it is has a job");
     this.#turns.serve(queue);
     this.#turns.remove(queue);
+    this.#count(held, -1);
     if (this.#useIdle(held.connection)) line.noteIdle(held.connection);
     return held;
+  }
+
+  #hasOthers(queue: number, passedOver: ReadonlySet<TenantId>): boolean {
+    let left = this.#totals.get(queue) ?? 0;
+    for (const tenantId of passedOver) left -= this.#counts.get(tenantId)?.get(queue) ?? 0;
+    return left > 0;
   }
 
   /** A call has been answered: its connection waits for another. */

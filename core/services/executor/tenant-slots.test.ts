@@ -1,0 +1,77 @@
+/** Who may have a slot: the bounds, the slots for small tenants, and that a tenant alone has all those for anyone. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { TenantId } from "#core/domain/ids.ts";
+import { criticalSlots, type TakenSlot, TenantSlots } from "./tenant-slots.ts";
+
+const [HANGING, QUIET] = ["hanging" as TenantId, "quiet" as TenantId];
+
+test("a tenant alone has all slots for anyone, and then none of those for small tenants; another gets in at once", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), (count) => {
+      const slots = new TenantSlots(count);
+      for (let i = 0; i < count; i++) slots.take("any", HANGING, 100);
+      assert.equal(slots.isFree("any"), false);
+      assert.deepEqual([...slots.big], [HANGING]);
+      for (const [nowMs, lasts] of [
+        [119, false],
+        [120, true],
+      ] as const) {
+        assert.equal(slots.areLasting(nowMs), lasts);
+        assert.deepEqual([...slots.asideAt(nowMs)], lasts ? [HANGING] : []);
+      }
+      assert.ok(slots.isFree("small"));
+      const taken = slots.take("small", QUIET, 0);
+      assert.equal(slots.taken, count + 1);
+      slots.giveBack(taken);
+      assert.equal(slots.taken, count);
+    }),
+  );
+});
+
+test("whoever takes and gives back: never above the bounds, and a small tenant is kept out only by other small ones", () => {
+  const step = fc.record({
+    tenant: fc.constantFrom("a", "b", "c", "d", "e", "f"),
+    kind: fc.constantFrom("any", "critical", "small"),
+    back: fc.option(fc.nat()),
+  });
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 40 }),
+      fc.array(step, { maxLength: 300 }),
+      (count, steps) => {
+        const slots = new TenantSlots(count);
+        const taken: TakenSlot[] = [];
+        const callsOf = (tenant: string) =>
+          taken.filter(({ tenantId }) => tenantId === tenant).length;
+        for (const [i, { tenant, kind, back }] of steps.entries()) {
+          const tenantId = tenant as TenantId;
+          if (slots.isFree(kind) && !(kind === "small" && slots.big.has(tenantId)))
+            taken.push(slots.take(kind, tenantId, i));
+          const [one] = back === null ? [] : taken.splice(back % Math.max(1, taken.length), 1);
+          if (one !== undefined) slots.giveBack(one);
+          const of = (wanted: string) => taken.filter((slot) => slot.kind === wanted).length;
+          assert.equal(slots.taken, taken.length);
+          assert.ok(of("any") <= count && of("critical") <= criticalSlots(count));
+          assert.ok(of("small") <= Math.ceil(count / 2));
+          assert.equal(slots.isFree("small"), of("small") < Math.ceil(count / 2));
+          const quarter = Math.ceil(count / 4);
+          for (const other of "abcdef") {
+            const calls = callsOf(other);
+            assert.equal(slots.asideAt(1_000).has(other as TenantId), calls >= quarter);
+            assert.equal(slots.big.has(other as TenantId), calls >= Math.min(4, quarter));
+          }
+        }
+      },
+    ),
+  );
+});
+
+test("what a tenant will start soon follows from how long its calls have lasted", () => {
+  const slots = new TenantSlots(8);
+  for (let i = 0; i < 8; i++) slots.take("any", HANGING, 1_000 * i);
+  assert.equal(slots.startsWithin(4_000, HANGING, 7_000), 8, "never less than a set of slots");
+  assert.equal(slots.startsWithin(70_000, HANGING, 7_000), 80);
+  assert.equal(slots.startsWithin(4_000, QUIET, 7_000), 8);
+});

@@ -1,0 +1,133 @@
+/**
+ * Who may have a slot. Beside the slots for anyone there are some that only critical jobs may take, and some that only tenants with few
+ * calls under way may take: so one tenant's calls, however long they hang, keep neither out, and while it is alone it still has all
+ * the slots for anyone.
+ *
+ * A tenant with a good part of the slots stands aside: it gets another only when nobody else wants it.
+ *
+ * Both wait until calls last. While they are short a slot is free in a moment anyway, and what goes next goes along a warm connection.
+ */
+import { assert } from "#core/domain/assert.ts";
+import type { TenantId } from "#core/domain/ids.ts";
+import {
+  ASIDE_SLOTS_ONE_IN,
+  CRITICAL_SLOTS_ONE_IN,
+  LASTING_MS,
+  SMALL_CALLS_MAX,
+  SMALL_SLOTS_ONE_IN,
+} from "#core/domain/limits.ts";
+
+export type SlotKind = "any" | "critical" | "small";
+
+/** One slot that is taken. */
+export interface TakenSlot {
+  readonly kind: SlotKind;
+  readonly tenantId: TenantId;
+  /** Whole ms of the monotonic clock. */
+  readonly takenAtMs: number;
+}
+
+const NOBODY: ReadonlySet<TenantId> = new Set();
+
+interface UnderWay {
+  calls: number;
+  /** Of their slots' `takenAtMs`. */
+  sumMs: number;
+}
+
+export class TenantSlots {
+  readonly #most: Readonly<Record<SlotKind, number>>;
+  readonly #taken: Record<SlotKind, number> = { any: 0, critical: 0, small: 0 };
+  readonly #tenants = new Map<TenantId, UnderWay>();
+  readonly #asideFrom: number;
+  readonly #bigFrom: number;
+  readonly #many = new Set<TenantId>();
+  /** In slots for anyone: the sum of their `takenAtMs`. */
+  #anySumMs = 0;
+  readonly #big = new Set<TenantId>();
+
+  /** `slots`: for anyone. */
+  constructor(slots: number) {
+    const small = Math.ceil(slots / SMALL_SLOTS_ONE_IN);
+    this.#most = { any: slots, critical: criticalSlots(slots), small };
+    this.#asideFrom = Math.ceil(slots / ASIDE_SLOTS_ONE_IN);
+    this.#bigFrom = Math.min(SMALL_CALLS_MAX, this.#asideFrom);
+  }
+
+  get taken(): number {
+    return this.#taken.any + this.#taken.critical + this.#taken.small;
+  }
+
+  isFree(kind: SlotKind): boolean {
+    return this.#taken[kind] < this.#most[kind];
+  }
+
+  /** Whether the slots for anyone are taken for long, so that small tenants need their own. */
+  areLasting(nowMs: number): boolean {
+    const { any } = this.#taken;
+    return any > 0 && nowMs - this.#anySumMs / any >= LASTING_MS;
+  }
+
+  /** Tenants that stand aside while others wait. */
+  asideAt(nowMs: number): ReadonlySet<TenantId> {
+    if (this.#many.size === 0) return NOBODY;
+    return new Set(
+      [...this.#many].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= LASTING_MS),
+    );
+  }
+
+  /** How long a tenant's calls under way have lasted on average. */
+  #lastMs(tenantId: TenantId, nowMs: number): number {
+    const { calls = 1, sumMs = nowMs } = this.#tenants.get(tenantId) ?? {};
+    return nowMs - sumMs / calls;
+  }
+
+  /** Tenants that get no slot for small ones: never more than there are slots for so many calls. */
+  get big(): ReadonlySet<TenantId> {
+    return this.#big;
+  }
+
+  take(kind: SlotKind, tenantId: TenantId, nowMs: number): TakenSlot {
+    assert(this.isFree(kind), "only a free slot is taken");
+    assert(kind !== "small" || !this.#big.has(tenantId), "its slots are for small tenants");
+    const takenAtMs = Math.floor(nowMs);
+    this.#taken[kind]++;
+    if (kind === "any") this.#anySumMs += takenAtMs;
+    const tenant = this.#tenants.get(tenantId) ?? { calls: 0, sumMs: 0 };
+    tenant.calls++;
+    tenant.sumMs += takenAtMs;
+    this.#tenants.set(tenantId, tenant);
+    if (tenant.calls >= this.#bigFrom) this.#big.add(tenantId);
+    if (tenant.calls >= this.#asideFrom) this.#many.add(tenantId);
+    return { kind, tenantId, takenAtMs };
+  }
+
+  giveBack({ kind, tenantId, takenAtMs }: TakenSlot): void {
+    const tenant = this.#tenants.get(tenantId);
+    assert(tenant !== undefined, "a slot is given back once");
+    this.#taken[kind]--;
+    if (kind === "any") this.#anySumMs -= takenAtMs;
+    tenant.calls--;
+    tenant.sumMs -= takenAtMs;
+    if (tenant.calls === 0) this.#tenants.delete(tenantId);
+    if (tenant.calls < this.#bigFrom) this.#big.delete(tenantId);
+    if (tenant.calls < this.#asideFrom) this.#many.delete(tenantId);
+  }
+
+  /**
+   * About how many calls of a tenant will start in the next `withinMs`, judged by how long those under way have lasted: a call of
+   * constant length is half over on average. At least a whole set of slots.
+   */
+  startsWithin(withinMs: number, tenantId: TenantId, nowMs: number): number {
+    const { any } = this.#most;
+    const tenant = this.#tenants.get(tenantId);
+    if (tenant === undefined) return any;
+    const lastsMs = 2 * Math.max(1, this.#lastMs(tenantId, nowMs));
+    return Math.max(any, Math.ceil((tenant.calls * withinMs) / lastsMs));
+  }
+}
+
+/** Slots that only critical jobs may take, on top of `slots`. */
+export function criticalSlots(slots: number): number {
+  return Math.ceil(slots / CRITICAL_SLOTS_ONE_IN);
+}
