@@ -64,7 +64,8 @@ export function listStages(root: string): readonly Stage[] {
         fileDeadlineMs: 5 * MINUTE_MS,
         deadlineMs: 7 * MINUTE_MS,
       } as const;
-      if (name !== "e2e") return [{ ...stage, name, files: own, concurrency: 1 }];
+      if (name !== "e2e")
+        return [{ ...stage, name, files: own, concurrency: name === "integration" ? 2 : 1 }];
       const loaded = own.filter((path) => underLoad.includes(path));
       const waiting = own.filter((path) => !underLoad.includes(path));
       return [
