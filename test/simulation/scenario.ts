@@ -61,8 +61,15 @@ export interface Scenario {
   readonly wrongClocks: boolean;
 }
 
-/** After that whatever is due is on time again, as what was due before may not be. */
-export const PUNCTUAL_AFTER_MS = 10_000;
+const PUNCTUAL_AFTER_MS = 10_000;
+
+/**
+ * After that whatever is due is on time again, as what was due before may not be: what piled up in a long outage has to be worked off
+ * first, by slots that may be few.
+ */
+export function punctualAfterMs(disasters: readonly Disaster[]): number {
+  return PUNCTUAL_AFTER_MS + Math.max(0, ...disasters.map(({ lastsMs }) => lastsMs)) / 4;
+}
 
 /**
  * An edit, a resume too, may have occurrences made once more that have a row: as long as that is kept, they meet it. So retention
@@ -107,7 +114,7 @@ export function drawScenario(random: SeededRandom): Scenario {
     poison: kind === "poison",
     disasters,
     healMs,
-    endMs: healMs + PUNCTUAL_AFTER_MS + random.between(2_000, 8_000),
+    endMs: healMs + punctualAfterMs(disasters) + random.between(2_000, 8_000),
     databaseStepsMs: disasters.filter(({ kind }) => kind === "step-database").length * 1_500,
     wrongClocks: random.chance(0.7),
   };

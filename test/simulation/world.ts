@@ -19,7 +19,7 @@ import {
   type Disaster,
   drawClock,
   drawScenario,
-  PUNCTUAL_AFTER_MS,
+  punctualAfterMs,
   type Scenario,
 } from "./scenario.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -317,7 +317,7 @@ export class World {
     this.#endpoints.healed = true;
     for (const process of this.#living.values()) this.#thaw(process);
     for (const [name, kind] of this.#wanted) this.#restart(kind, name, RESTART_MS);
-    this.ledger.punctualFromMs = this.databaseNowMs() + PUNCTUAL_AFTER_MS;
+    this.ledger.punctualFromMs = this.databaseNowMs() + punctualAfterMs(this.scenario.disasters);
     // Where executors go on dying, those that wait for them are late.
     this.ledger.lateMsMax = this.scenario.poison ? Number.POSITIVE_INFINITY : LATE_MS_MAX;
     this.#resumeSome().then(
