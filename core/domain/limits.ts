@@ -123,6 +123,8 @@ export const CLAIM_DEADLINE_MS = 1_000;
 export const CLAIM_AHEAD_MS = 1_000;
 export const HELD_JOBS_MIN = 100;
 export const HELD_RATE_SECONDS = 4;
+/** What may be believed of it before it was measured: that many calls a second. */
+export const GUESSED_PER_SECOND_MAX = 1_500;
 /** While other executors live: what one holds beyond that would wait here while others have nothing to do. */
 export const HELD_RATE_SECONDS_SHARED = 1;
 /** Critical jobs are claimed up to here whatever else is held. */

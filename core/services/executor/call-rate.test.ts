@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { GUESSED_PER_SECOND_MAX } from "#core/domain/limits.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { CallRate } from "./call-rate.ts";
 
@@ -18,6 +19,15 @@ async function rateAfter(windows: { ended: number; eachMs: number; saturated: bo
   }
   return rate.perSecond();
 }
+
+test("before the first peak: what the calls so far allow the slots, bounded; not once all slots are taken", async () => {
+  const quiet = Array.from({ length: 3 }, () => ({ ended: 2, eachMs: 100, saturated: false }));
+  assert.equal(await rateAfter(quiet), 640);
+  const fast = Array.from({ length: 3 }, () => ({ ended: 2, eachMs: 1, saturated: false }));
+  assert.equal(await rateAfter(fast), GUESSED_PER_SECOND_MAX);
+  const peak = { ended: 5, eachMs: 500, saturated: true };
+  assert.equal(await rateAfter([...quiet, peak]), 100);
+});
 
 test("calls ended per second, known after a twentieth of one", async () => {
   assert.equal(await rateAfter([]), 0);
