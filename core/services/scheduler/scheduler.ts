@@ -18,6 +18,8 @@ import type { DueAhead, TaskStore } from "#core/ports/task-store.ts";
 import { type MaterializeDeps, materializeDueTasks } from "./materialize-due-tasks.ts";
 
 const TICK_MS = 1_000;
+/** Peaks are looked for in every other idle tick: they are known minutes before. */
+const LOOK_AHEAD_MS = 1_900;
 /** Weight of the last tick in the measured rate. */
 const RATE_GAIN = 0.2;
 
@@ -34,6 +36,7 @@ export class Scheduler {
   /** The same on the database's clock, as it was last read. */
   #peakMs: number | null = null;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #lookedAheadMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SchedulerDeps) {
     this.#deps = { lanes: new TenantLanes(), ...deps };
@@ -50,6 +53,8 @@ export class Scheduler {
       const horizonMs = Math.ceil(Math.min(HORIZON_MS_MAX, peakAtMs - this.#nowMs()));
       if (horizonMs > HORIZON_MS && (await this.#tick(horizonMs))) return 0;
     }
+    if (peakAtMs === null && this.#nowMs() - this.#lookedAheadMs < LOOK_AHEAD_MS) return TICK_MS;
+    this.#lookedAheadMs = this.#nowMs();
     const { tasks } = this.#deps;
     const ahead = await tasks.lookAhead(HORIZON_MS, HORIZON_MS_MAX, DENSE_TASKS);
     const untilMs = peakUntil(ahead, this.#ratePerSecond);
