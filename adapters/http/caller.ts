@@ -134,7 +134,7 @@ async function exchange(deps: Deps, call: Call, ending: CallEnding, phases: Phas
   const request = requestText(call, host, path);
   ending.throwIfEnded();
   const key = `${call.tenantId} ${origin}`;
-  const taken = connections.take(key);
+  const taken = connections.take(key, call.opensAtOnce !== true);
   let connection = taken instanceof Promise ? await taken : taken;
   try {
     connection ??= await connect(deps, key, target, ending, phases);

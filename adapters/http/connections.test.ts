@@ -107,6 +107,15 @@ test("a call that has waited 20 ms opens a connection, as does one in whose plac
   assert.equal(third.got, null);
 });
 
+test("a call whose slot is worth more than a connection opens one beside those in use", () => {
+  const { all, open } = openConnections();
+  assert.equal(all.take("a x", false), null);
+  assert.equal(all.take("a x", false), null);
+  const kept = open();
+  all.put(kept, 1);
+  assert.equal(all.take("a x", false), kept);
+});
+
 test("nobody waits where calls take longer, or take their connection with them", () => {
   for (const [isReady, tookMs] of [
     [true, 21],

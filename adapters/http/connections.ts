@@ -43,12 +43,12 @@ export class Connections {
 
   /**
    * A connection for a call, or null where one has to be opened; both count as in use until `put` or `drop`. The one that was
-   * used last, as the most likely to be alive.
+   * used last, as the most likely to be alive. With `mayWait` false none in use is waited for.
    */
-  take(key: string): Connection | null | Promise<Connection | null> {
+  take(key: string, mayWait: boolean = true): Connection | null | Promise<Connection | null> {
     const idle = this.#takeIdle(key);
     const inUse = this.#inUse.get(key);
-    if (idle === null && inUse !== undefined && this.#isWorthWaiting(inUse))
+    if (mayWait && idle === null && inUse !== undefined && this.#isWorthWaiting(inUse))
       return this.#wait(inUse);
     if (inUse !== undefined) inUse.count++;
     else this.#inUse.set(key, { count: 1, lastMs: 0, waiting: new Set() });

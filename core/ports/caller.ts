@@ -12,6 +12,8 @@ export interface Call {
   readonly timeoutMs: number;
   /** Bytes of the response that are kept; the rest is not read. */
   readonly responseBytesMax: number;
+  /** A connection is opened rather than another call's waited for, however soon that may be free. */
+  readonly opensAtOnce?: boolean;
 }
 
 /** How long each phase took, ms with fractions; null for one that did not happen (a warm connection dials nothing) or did not end. */

@@ -25,6 +25,8 @@ export function buildCall(
     body: request.bodyBase64 === null ? request.body : fromBase64(request.bodyBase64),
     timeoutMs: job.timeoutMs,
     responseBytesMax: FAILURE_BODY_BYTES_KEPT,
+    // The slots of a limit are few: a connection more costs less than one of them that waits.
+    opensAtOnce: job.limitKey !== null,
   };
 }
 
