@@ -16,7 +16,6 @@ export const boundaries: readonly Boundary[] = [
       "../ports/clock.ts",
       "node:fs",
       "zod",
-      "undici",
     ],
     allowed: ["./schedule.ts", "cron-parser"],
   },
@@ -49,7 +48,6 @@ export const boundaries: readonly Boundary[] = [
       "mysql2",
       "node:crypto",
       "pino",
-      "undici",
     ],
     allowed: ["#core/domain/job.ts", "#core/ports/clock.ts", "./plan.ts"],
   },
@@ -96,7 +94,6 @@ export const boundaries: readonly Boundary[] = [
       "cron-parser",
       "kysely",
       "mysql2/promise",
-      "undici",
     ],
     allowed: [
       "#core/services/tasks/create-task.ts",
@@ -135,7 +132,6 @@ export const boundaries: readonly Boundary[] = [
       "../../functions/_shared/problem.ts",
       "kysely",
       "mysql2",
-      "undici",
     ],
     allowed: [
       "#core/services/executor/claim.ts",
@@ -178,7 +174,6 @@ export const boundaries: readonly Boundary[] = [
       "#local/start.ts",
       "#test/support/clock.ts",
       "mysql2/promise",
-      "undici",
     ],
   })),
   {
