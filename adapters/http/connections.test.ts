@@ -36,7 +36,7 @@ after(async () => {
   server.closeAllConnections();
 });
 
-function call(path: string, tenant: string): Promise<CallOutcome> {
+function call(path: string, tenant: string, opensAtOnce = false): Promise<CallOutcome> {
   const { port } = server.address() as AddressInfo;
   return caller.call(
     {
@@ -47,6 +47,7 @@ function call(path: string, tenant: string): Promise<CallOutcome> {
       body: "{}",
       timeoutMs: 10_000,
       responseBytesMax: 100,
+      opensAtOnce,
     },
     stop.signal,
   );
@@ -114,6 +115,11 @@ test("a call whose slot is worth more than a connection opens one beside those i
   const kept = open();
   all.put(kept, 1);
   assert.equal(all.take("a x", false), kept);
+});
+
+test("calls that open at once have a connection each", async () => {
+  const limited = () => Promise.all(Array.from({ length: 5 }, () => call("/", "limited", true)));
+  assert.equal(await opened(limited), 5);
 });
 
 test("nobody waits where calls take longer, or take their connection with them", () => {

@@ -4,9 +4,8 @@
  * A line is the limit key of its jobs; a job is held to the limit of its line and to its tenant's. It goes on when both have a
  * permit: fewer calls under way than slots held (slots are this executor's part of a limit, handed out by the store). Its end, whatever
  * it is, frees what it had. Where a rate holds, each call needs an instant too, from the store as well, so that executors together keep
- * to it: one that is not used soon after its time is lost, and another has to be asked for. Within a line the most urgent goes first, then the longest due; so it is
- * between the lines of a tenant that has a limit of its own.
- *
+ * to it: one that is not used soon after its time is lost, and another asked for. Within a line the most urgent goes first, then the
+ * longest due; so it is between the lines of a tenant that has a limit of its own.
  * Pure: the caller says what time it is, acts on what `admit` returns, and calls it again at `wakeAtMs`.
  */
 import { assert } from "#core/domain/assert.ts";
