@@ -32,12 +32,20 @@ export function signal(identity: ProcessIdentity, name: NodeJS.Signals): boolean
 }
 
 function readStartTicks(pid: number): string | null {
+  return readStat(pid)?.startTicks ?? null;
+}
+
+/** What the system says of a process that runs: its parent, its group, its start. Null once it has ended. */
+export function readStat(
+  pid: number,
+): { parentPid: number; groupId: number; startTicks: string } | null {
   const stat = readProc(pid, "stat");
   if (stat === null) return null;
   // The second field is the command's name in parentheses and may hold anything: count from its end.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const [state, startTicks] = [fields[0], fields[19]];
-  return state === "Z" || state === "X" || startTicks === undefined ? null : startTicks;
+  const [state, parentPid, groupId, startTicks] = [fields[0], fields[1], fields[2], fields[19]];
+  if (state === "Z" || state === "X" || startTicks === undefined) return null;
+  return { parentPid: Number(parentPid), groupId: Number(groupId), startTicks };
 }
 
 function readCommand(pid: number): string {

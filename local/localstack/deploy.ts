@@ -20,6 +20,8 @@ export interface Deployment {
   /** What the stage reads: emulated-cell.ts. */
   readonly env: NodeJS.ProcessEnv;
   readonly say: (line: string) => void;
+  /** Ends the step that is under way; it then throws. */
+  readonly signal?: AbortSignal;
 }
 
 /** Where the deployed API answers: what is before `/v1`. */
@@ -47,10 +49,11 @@ export async function destroyStacks(deployment: Deployment): Promise<void> {
   await step(deployment, "destroyed", ["destroy", "**", "--force", "--app", app]);
 }
 
-async function step({ endpoint, env, say }: Deployment, done: string, args: string[]) {
+async function step({ endpoint, env, say, signal }: Deployment, done: string, args: string[]) {
   const startedAt = performance.now();
   const result = await runCommand(process.execPath, [CDK, ...args], {
     timeoutMs: STEP_MS,
+    signal,
     env: {
       ...env,
       // The app itself is `node infra/app.ts`: with this Node.

@@ -2,37 +2,42 @@
  * AWS on one machine, as one process that the supervisor keeps: LocalStack with our stacks in it. LocalStack keeps nothing, so
  * when it ends this process ends too, and the next one deploys everything again. Environment: cloudEnv, and what infra reads.
  */
+import { once } from "node:events";
 import { readEnv } from "#adapters/system/read-env.ts";
-import { runMain, say } from "../terminal.ts";
+import { SetupError } from "../setup-error.ts";
+import { listenForStop, runMain, say } from "../terminal.ts";
 import { cloudEnv } from "./cloud-env.ts";
 import { deployStacks, synthesiseStacks } from "./deploy.ts";
-import { startLocalstack } from "./server.ts";
+import { type LocalstackServer, startLocalstack } from "./server.ts";
 
 async function main(): Promise<void> {
   const env = readEnv(cloudEnv, process.env);
   const { LOCALSTACK_PORT: port, LOCALSTACK_DIR: dir } = env;
-  const deployment = { endpoint: `http://127.0.0.1:${port}`, dir, env: process.env, say };
+  const { stop } = listenForStop();
+  const ended = new AbortController();
+  const signal = AbortSignal.any([stop, ended.signal]);
+  const deployment = { endpoint: `http://127.0.0.1:${port}`, dir, env: process.env, say, signal };
   const python = env.LOCALSTACK_PYTHON || null;
   // Templates are made while LocalStack comes up.
   const synthesised = synthesiseStacks(deployment);
   synthesised.catch(() => {});
-  const startedAt = performance.now();
-  const server = await startLocalstack({ port, dir, python, env: process.env });
-  say(`started in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
-  const stop = async (code: number) => {
-    await server.stop();
-    process.exit(code);
-  };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => void stop(0));
-  void server.ended.then(() => stop(1));
+  let server: LocalstackServer | undefined;
   try {
+    const startedAt = performance.now();
+    server = await startLocalstack({ port, dir, python, env: process.env, signal });
+    void server.ended.then(() => ended.abort());
+    say(`started in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
     await synthesised;
     await deployStacks(deployment);
+    if (!signal.aborted) await once(signal, "abort");
+    if (!stop.aborted) throw new SetupError("LocalStack ended");
   } catch (error) {
-    await server.stop();
-    throw error;
+    // Whatever was under way is given up when it has to stop.
+    if (!stop.aborted) throw error;
+  } finally {
+    await Promise.allSettled([server?.stop(), synthesised]);
   }
 }
 
 await runMain(main);
-if (process.exitCode) process.exit();
+process.exit();

@@ -24,6 +24,8 @@ export interface LocalstackOptions {
   /** A Python that has LocalStack; null: in Docker. */
   readonly python: string | null;
   readonly env: NodeJS.ProcessEnv;
+  /** Gives the start up: what it has started so far is ended, and it throws. */
+  readonly signal: AbortSignal;
 }
 
 export interface LocalstackServer {
@@ -76,8 +78,14 @@ async function startHere(python: string, options: LocalstackOptions): Promise<Lo
     child.once("error", () => resolve());
   });
   const endpoint = `http://127.0.0.1:${options.port}`;
-  await untilHealthy(endpoint, ended);
-  return { endpoint, ended, stop: () => end(child, ended) };
+  const stop = () => end(child, ended);
+  try {
+    await untilHealthy(endpoint, ended, options.signal);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { endpoint, ended, stop };
 }
 
 async function end(child: ChildProcess, ended: Promise<void>): Promise<void> {
@@ -99,14 +107,17 @@ async function startInDocker(options: LocalstackOptions): Promise<LocalstackServ
   const up = await runCommand("docker", [...args, "up", "--detach", "--wait", "localstack"], {
     timeoutMs: PULL_MS,
     env,
+    signal: options.signal,
   });
+  const stop = async () => {
+    await runCommand("docker", [...args, "down", "--volumes"], { timeoutMs: STOP_MS * 2, env });
+  };
+  if (options.signal.aborted) await stop();
+  options.signal.throwIfAborted();
   if (up.code !== 0)
     throw new SetupError(
       `LocalStack did not start in Docker: ${up.stderr.trimEnd().split("\n").at(-1)} (LOCALSTACK_DOCKER=off starts it without)`,
     );
-  const stop = async () => {
-    await runCommand("docker", [...args, "down", "--volumes"], { timeoutMs: STOP_MS * 2, env });
-  };
   return {
     endpoint: `http://127.0.0.1:${options.port}`,
     ended: new Promise(() => {}),
@@ -114,7 +125,11 @@ async function startInDocker(options: LocalstackOptions): Promise<LocalstackServ
   };
 }
 
-async function untilHealthy(endpoint: string, ended: Promise<void>): Promise<void> {
+async function untilHealthy(
+  endpoint: string,
+  ended: Promise<void>,
+  stop: AbortSignal,
+): Promise<void> {
   const endsAt = performance.now() + HEALTHY_MS;
   let over = false;
   void ended.then(() => {
@@ -127,6 +142,7 @@ async function untilHealthy(endpoint: string, ended: Promise<void>): Promise<voi
     } catch {
       // Not yet.
     }
+    stop.throwIfAborted();
     if (over) throw new SetupError("LocalStack ended before it answered");
     await new Promise((wake) => setTimeout(wake, POLL_MS));
   }

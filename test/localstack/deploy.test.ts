@@ -50,9 +50,10 @@ const took: string[] = [];
 before(async () => {
   assert.ok(mysqlUrl, "MYSQL_URL names the server that these tests use: npm test sets it");
   sink = await openSink();
-  // So long as this is there, a file that is cut short stops what it started.
-  process.once("SIGTERM", () => {
+  // A file that is cut short stops what it started, and waits for that: its own end kills the rest.
+  process.once("SIGTERM", async () => {
     up?.signal("SIGTERM");
+    await up?.ended(STOP_MS).catch(() => {});
     process.exit(1);
   });
 });

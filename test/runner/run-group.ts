@@ -1,11 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { Kin } from "./kin.ts";
 
-const GRACE_MS = 5_000;
+/** The local stack on LocalStack stops its processes one after another. */
+const GRACE_MS = 20_000;
+const LOOK_EVERY_MS = 1_000;
 
 export type GroupOptions = {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly deadlineMs: number;
+  /** From the wish that it ends to SIGKILL. */
+  readonly graceMs?: number;
   /** Where the command's stdout and stderr go. */
   readonly output: "inherit" | "ignore";
   /** Ends the command early, as its deadline would. */
@@ -18,8 +23,8 @@ export type GroupEnd =
   | { readonly kind: "stopped" };
 
 /**
- * Runs a command as the leader of a process group of its own. At the deadline, or when `signal`
- * fires, the whole group is asked to end and killed 5 s later. What the command leaves running in its group is killed.
+ * Runs a command as the leader of a process group of its own. When it ends, at the deadline, or when `signal` fires, it is ended with
+ * all that descend from it (kin.ts): SIGTERM, and after `graceMs` (20 s) SIGKILL. Nothing of it runs any more when this returns.
  */
 export async function runGroup(
   command: string,
@@ -33,24 +38,27 @@ export async function runGroup(
     detached: true,
     stdio: ["ignore", options.output, options.output],
   });
-  let cut: GroupEnd | undefined;
-  let killTimer: NodeJS.Timeout | undefined;
-  const end = (reason: GroupEnd) => {
-    cut ??= reason;
-    signalGroup(child, "SIGTERM");
-    killTimer ??= setTimeout(() => signalGroup(child, "SIGKILL"), GRACE_MS);
-  };
-  const deadline = setTimeout(() => end({ kind: "deadline" }), options.deadlineMs);
-  const onAbort = () => end({ kind: "stopped" });
+  const exited = exitCode(child);
+  if (child.pid === undefined) return { kind: "exited", code: await exited };
+  const kin = new Kin(child.pid);
+  const looking = setInterval(() => kin.look(), LOOK_EVERY_MS);
+  const { promise: cut, resolve: cutBy } = Promise.withResolvers<GroupEnd>();
+  const deadline = setTimeout(() => cutBy({ kind: "deadline" }), options.deadlineMs);
+  const onAbort = () => cutBy({ kind: "stopped" });
   options.signal?.addEventListener("abort", onAbort, { once: true });
   try {
-    const code = await exitCode(child);
-    return cut ?? { kind: "exited", code };
+    const end = await Promise.race([
+      exited.then((code) => ({ kind: "exited", code }) as const),
+      cut,
+    ]);
+    clearInterval(looking);
+    await kin.end(options.graceMs ?? GRACE_MS);
+    await exited;
+    return end;
   } finally {
+    clearInterval(looking);
     clearTimeout(deadline);
-    clearTimeout(killTimer);
     options.signal?.removeEventListener("abort", onAbort);
-    signalGroup(child, "SIGKILL");
   }
 }
 
@@ -63,14 +71,4 @@ function exitCode(child: ChildProcess): Promise<number> {
       resolve(1);
     });
   });
-}
-
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
-  try {
-    process.kill(-child.pid, signal);
-  } catch (error) {
-    // Nobody is left in the group: what we wanted.
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
 }

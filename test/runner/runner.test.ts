@@ -24,16 +24,22 @@ const fails =
   'import { test } from "node:test";\ntest("a", () => {\n  throw new Error("no");\n});\n';
 const skips = 'import { test } from "node:test";\ntest("a", (t) => t.skip());\n';
 
-/** Starts a child of its own, writes that child's pid down, and never ends. */
-const hangs = `import { spawn } from "node:child_process";
+/** Starts a child that runs `code`, writes down that child's pid once the child has said that it is up, and does not end. */
+function hangs(code = "", detached = false): string {
+  const up = `${code}; setTimeout(() => {}, 60_000); console.log("up");`;
+  const options = JSON.stringify({ detached, stdio: ["ignore", "pipe", "ignore"] });
+  return `import { spawn } from "node:child_process";
 import { renameSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 test("a", () => new Promise(() => {
-  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
-  writeFileSync("pid.tmp", String(child.pid));
-  renameSync("pid.tmp", "pid");
+  const child = spawn(process.execPath, ["-e", ${JSON.stringify(up)}], ${options});
+  child.stdout.once("data", () => {
+    writeFileSync("pid.tmp", String(child.pid));
+    renameSync("pid.tmp", "pid");
+  });
 }));
 `;
+}
 
 function context(deadlineMs = 60_000, signal = new AbortController().signal): StageContext {
   const env: NodeJS.ProcessEnv = { ...process.env };
@@ -60,6 +66,22 @@ function fileStage(folder: string, sources: readonly string[]): FileStage {
   };
 }
 
+/** Runs a stage of one file of `hangs` and stops it once its child is up; that child's pid. */
+async function stopOnceUp(folder: string, source: string, graceMs = 20_000): Promise<number> {
+  rmSync(join(root, "pid"), { force: true });
+  const stop = new AbortController();
+  const watcher = watch(root, () => {
+    if (existsSync(join(root, "pid"))) stop.abort();
+  });
+  const stopped = { ...context(60_000, stop.signal), graceMs };
+  const counts = await runFileStage(fileStage(folder, [source]), stopped);
+  watcher.close();
+  assert.deepEqual(counts, { passed: 0, failed: 1, skipped: 0 });
+  const pid = Number(readFileSync(join(root, "pid"), "utf8"));
+  assert.ok(pid > 0);
+  return pid;
+}
+
 function gateStage(exitCode: number): GateStage {
   const command = [process.execPath, "-e", `process.exit(${exitCode})`] as const;
   return { kind: "gate", name: "gate", command: [...command], deadlineMs: 60_000 };
@@ -83,21 +105,26 @@ describe("a stage of test files", () => {
   });
 
   it("fails at its deadline", async () => {
-    const counts = await runFileStage(fileStage("late", [hangs]), context(500));
+    const counts = await runFileStage(fileStage("late", [hangs()]), context(500));
     assert.deepEqual(counts, { passed: 0, failed: 1, skipped: 0 });
   });
 
   it("ends its processes' processes too when it is stopped", async () => {
-    const stop = new AbortController();
-    const watcher = watch(root, (_event, name) => {
-      if (name === "pid") stop.abort();
-    });
-    const counts = await runFileStage(fileStage("hangs", [hangs]), context(60_000, stop.signal));
-    watcher.close();
-    assert.deepEqual(counts, { passed: 0, failed: 1, skipped: 0 });
-    const pid = Number(readFileSync(join(root, "pid"), "utf8"));
-    assert.ok(pid > 0);
-    assert.ok(!runs(pid), `process ${pid} still runs`);
+    assert.ok(!runs(await stopOnceUp("hangs", hangs())));
+  });
+
+  it("ends one in a group of its own that does not hear of its parent's end", async () => {
+    const deaf = hangs('process.on("SIGTERM", () => {})', true);
+    assert.ok(!runs(await stopOnceUp("deaf", deaf, 200)));
+  });
+
+  it("gives its processes' processes the time to end what they began", async () => {
+    const ended = join(root, "ended");
+    const write = `require("node:fs").writeFileSync(${JSON.stringify(ended)}, "")`;
+    const last = `setTimeout(() => { ${write}; process.exit(); }, 300)`;
+    const slow = hangs(`process.on("SIGTERM", () => ${last})`);
+    assert.ok(!runs(await stopOnceUp("slow", slow)));
+    assert.ok(existsSync(ended));
   });
 
   it("does not start once the run was stopped", async () => {
