@@ -12,7 +12,9 @@ const HEALTHY_MS = 90_000;
 const ANSWER_MS = 2_000;
 const POLL_MS = 200;
 const PULL_MS = 10 * 60_000;
-const STOP_MS = 20_000;
+const DOWN_MS = 40_000;
+/** In the middle of a deployment it does not end by itself; it keeps nothing, so nothing is lost. */
+const KILL_AFTER_MS = 5_000;
 /** What the stacks are made of, and what the CDK's bootstrap asks for. */
 const SERVICES =
   "apigateway,cloudformation,cloudwatch,ecr,events,iam,kms,lambda,logs,s3,sqs,ssm,sts";
@@ -90,7 +92,7 @@ async function startHere(python: string, options: LocalstackOptions): Promise<Lo
 
 async function end(child: ChildProcess, ended: Promise<void>): Promise<void> {
   child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+  const timer = setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
   await ended;
   clearTimeout(timer);
 }
@@ -110,7 +112,7 @@ async function startInDocker(options: LocalstackOptions): Promise<LocalstackServ
     signal: options.signal,
   });
   const stop = async () => {
-    await runCommand("docker", [...args, "down", "--volumes"], { timeoutMs: STOP_MS * 2, env });
+    await runCommand("docker", [...args, "down", "--volumes"], { timeoutMs: DOWN_MS, env });
   };
   if (options.signal.aborted) await stop();
   options.signal.throwIfAborted();
