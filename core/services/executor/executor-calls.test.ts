@@ -1,0 +1,194 @@
+/** The executor on a shard in memory: what it sends, when, and what an answer makes of the job. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { makeWorkerId } from "#core/domain/ids.ts";
+import { makeManualJob } from "#core/domain/make-job.ts";
+import {
+  addJob,
+  addTask,
+  endWorld,
+  jobOf,
+  openWorld,
+  RETENTION,
+  RETRY,
+  scriptedCaller,
+} from "#test/support/executor-world.ts";
+import { settle } from "#test/support/manual-clock.ts";
+import { secretParts } from "#test/support/secret-parts.ts";
+import { runExecutor } from "#workers/executor/run-executor.ts";
+import { Executor } from "./executor.ts";
+
+test("a job is claimed ahead and sent at its second, once, signed, with our headers; its success is recorded", async () => {
+  const timings = { dnsMs: 0.04, connectMs: 12.349, tlsMs: null, firstByteMs: 60, totalMs: 80.97 };
+  const world = openWorld({ endpoint: () => ({ status: 200, more: { timings } }) });
+  const { clock, tables, sent } = world;
+  await clock.advance(500);
+  const id = addJob(tables, 5_250);
+  const dueMs = tables.nowMs() + 5_250;
+  await clock.advance(5_200);
+  assert.equal(sent.length, 0);
+  assert.equal(jobOf(tables, id).status, "running");
+  const heldAtMs = tables.nowMs();
+  await clock.advance(300);
+  assert.equal(sent.length, 1);
+  assert.equal(sent[0]?.atMs, dueMs);
+  const { "webhook-signature": signature, ...headers } = sent[0]?.headers ?? {};
+  assert.match(signature ?? "", /^v1,[A-Za-z0-9+/]{43}=$/);
+  assert.deepEqual(headers, {
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(dueMs / 1_000)),
+    "user-agent": "at-and-cron/1",
+    "X-Kind": "a",
+    "idempotency-key": id,
+    "x-scheduled-at": new Date(dueMs).toISOString(),
+    "x-attempt": "1",
+  });
+  const job = jobOf(tables, id);
+  assert.equal(job.status, "succeeded");
+  assert.equal(job.workerId, null);
+  const { claimedAtMs = 0, ...record } = job.attempts["1"] ?? {};
+  assert.ok(claimedAtMs > heldAtMs - 2_000 && claimedAtMs <= heldAtMs, `${claimedAtMs - dueMs}`);
+  assert.deepEqual(record, {
+    attempt: 1,
+    startedAtMs: dueMs,
+    lagMs: 0,
+    durationMs: 0,
+    statusCode: 200,
+    error: null,
+    responseBody: "body",
+    timings: [0, 12.3, null, 60, 81],
+  });
+  assert.equal(await endWorld(world), true);
+  assert.equal(tables.workers.size, 0, "a clean exit leaves no worker behind");
+});
+
+for (const [what, endpoint, retry, reason] of [
+  ["410", { status: 410 }, RETRY, "endpoint answered 410 Gone"],
+  [
+    "Webhook-Stop",
+    { status: 503, more: { stop: true } },
+    RETRY,
+    "endpoint answered 503 with Webhook-Stop",
+  ],
+  [
+    "a failure that retryOn does not name",
+    { status: 404 },
+    { ...RETRY, retryOn: ["network", "timeout", "5xx", "429"] },
+    "not retried: retryOn has no 404",
+  ],
+] as const)
+  test(`${what} ends the job at its first call, with the reason`, async () => {
+    const world = openWorld({ endpoint: () => endpoint });
+    const { clock, tables, sent } = world;
+    const id = addJob(tables, 1_000, {}, retry);
+    await clock.advance(60_000);
+    assert.equal(sent.length, 1);
+    assert.partialDeepStrictEqual(jobOf(tables, id), { status: "dead", reason, attempt: 1 });
+    await endWorld(world);
+  });
+
+test("Retry-After: the longer of backoff and header, up to the policy's maximum", async () => {
+  const asked = [25_000, 1_000, null, 900_000];
+  const world = openWorld({
+    endpoint: ({ headers }) => ({
+      status: 429,
+      more: { retryAfterMs: asked[Number(headers["x-attempt"]) - 1] ?? null },
+    }),
+  });
+  const { clock, tables, sent } = world;
+  const retry = { ...RETRY, maxAttempts: 5, jitter: 0, maxDelaySeconds: 120 };
+  addJob(tables, 1_000, { maxAttempts: 5 }, retry);
+  await clock.advance(300_000);
+  const waits = sent.slice(1).map(({ atMs }, at) => atMs - (sent[at]?.atMs ?? 0));
+  for (const [at, wantedMs] of [25_000, 30_000, 90_000, 120_000].entries())
+    assert.ok(Math.abs((waits[at] ?? 0) - wantedMs) < 50, `${waits}`);
+  assert.equal(waits.length, 4);
+  await endWorld(world);
+});
+
+test("failures are retried with growing waits, numbered, and end dead when used up", async () => {
+  const world = openWorld({ endpoint: () => ({ status: 500 }) });
+  const { clock, tables, sent } = world;
+  const id = addJob(tables, 1_000);
+  await clock.advance(60_000);
+  assert.deepEqual(
+    sent.map(({ headers }) => headers["x-attempt"]),
+    ["1", "2", "3"],
+  );
+  const waits = sent.slice(1).map(({ atMs }, i) => atMs - (sent[i]?.atMs ?? 0));
+  assert.ok(
+    Math.abs((waits[0] ?? 0) - 10_000) < 50 && Math.abs((waits[1] ?? 0) - 30_000) < 50,
+    `${waits}`,
+  );
+  assert.partialDeepStrictEqual(jobOf(tables, id), {
+    status: "dead",
+    reason: "attempts used up",
+    attempt: 3,
+    claimNo: 3,
+  });
+  await endWorld(world);
+});
+
+test("a job whose request is gone ends dead with the reason, and holds up nobody", async () => {
+  const world = openWorld();
+  const { clock, tables, sent } = world;
+  await clock.advance(1_000);
+  const id = addJob(tables, 0);
+  tables.versions.clear();
+  const fine = addJob(tables, 0);
+  await clock.advance(2_000);
+  assert.partialDeepStrictEqual(jobOf(tables, id), {
+    status: "dead",
+    reason: "its request version does not exist",
+  });
+  assert.equal(jobOf(tables, fine).status, "succeeded");
+  assert.equal(sent.length, 1);
+  await endWorld(world);
+});
+
+test("a manual run's payload is laid over the request, header by header", async () => {
+  const world = openWorld();
+  const { clock, tables, sent } = world;
+  const { task } = addTask(tables);
+  const payload = { headers: { "x-KIND": "b", "x-new": "c" }, body: "other" };
+  tables.insertJobs([makeManualJob(task, "manual", tables.nowMs(), 7, payload)]);
+  await clock.advance(2_000);
+  assert.equal(sent.length, 1);
+  assert.partialDeepStrictEqual(sent[0], {
+    body: "other",
+    headers: { "x-KIND": "b", "x-new": "c" },
+  });
+  assert.ok(!("X-Kind" in (sent[0]?.headers ?? {})), "replaced, not doubled");
+  await endWorld(world);
+});
+
+test("two executors on one shard share 1,000 jobs: each is sent once", async () => {
+  const world = openWorld();
+  const { clock, tables, sent, shard } = world;
+  const caller = scriptedCaller(clock, sent, () => ({ status: 200, afterMs: 5 }));
+  const logger = { info: () => {}, warn: () => {}, error: () => {} };
+  const metrics = { count: () => {}, observeLagMs: () => {} };
+  const random = { bytes: (n: number) => new Uint8Array(n).fill(200), unit: () => 0.5 };
+  assert.notEqual(makeWorkerId(random.bytes(16)), [...tables.workers.keys()][0]);
+  const other = new Executor({
+    shard,
+    caller,
+    ...secretParts(world.shards),
+    clock,
+    random,
+    metrics,
+    logger,
+    retention: RETENTION,
+    slots: 10,
+  });
+  const otherEnded = runExecutor(other, { clock, random, logger }, world.stop.signal);
+  await clock.advance(1_000);
+  const ids = Array.from({ length: 1_000 }, () => addJob(tables, 2_000));
+  await clock.advance(20_000);
+  assert.equal(sent.length, 1_000);
+  assert.equal(new Set(sent.map(({ headers }) => headers["idempotency-key"])).size, 1_000);
+  assert.ok(ids.every((id) => jobOf(tables, id).status === "succeeded"));
+  await settle();
+  assert.equal(await endWorld(world), true);
+  assert.equal(await otherEnded, true);
+});

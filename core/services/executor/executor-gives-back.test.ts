@@ -1,0 +1,158 @@
+/** Jobs that an executor holds and does not call, or not to the end: revoked, past their backstop, drained. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreUnavailable } from "#core/domain/errors.ts";
+import { CARRIED_BYTES_MAX, DRAIN_CALLS_MS } from "#core/domain/limits.ts";
+import { makeScheduledJob } from "#core/domain/make-job.ts";
+import {
+  addFatJob,
+  addJob,
+  addTask,
+  endWorld,
+  jobOf,
+  openWorld,
+  RETENTION,
+  TENANT,
+} from "#test/support/executor-world.ts";
+import { pauseTask } from "../tasks/pause-task.ts";
+
+test("a revocation takes an unsent job out of its timer: it ends cancelled, and no call is made", async () => {
+  const world = openWorld();
+  const { clock, tables, sent, shard } = world;
+  await clock.advance(1_000);
+  const id = addJob(tables, 1_150);
+  await clock.advance(300);
+  assert.equal(jobOf(tables, id).status, "running");
+  const { taskId } = jobOf(tables, id);
+  const paused = await shard.tasks.edit<never>(
+    TENANT,
+    taskId,
+    ({ task }) => ({
+      kind: "write",
+      task: { ...task, status: "paused" },
+      newVersion: null,
+      jobsEffect: { kind: "cancel", reason: "task paused" },
+      makeJobs: [],
+    }),
+    RETENTION,
+  );
+  assert.equal(paused.kind, "written");
+  await clock.advance(5_000);
+  assert.equal(sent.length, 0);
+  assert.partialDeepStrictEqual(jobOf(tables, id), {
+    status: "cancelled",
+    reason: "task paused",
+    attempt: 0,
+    claimNo: 1,
+  });
+  await endWorld(world);
+});
+
+test("a job that could not end before its backstop is given back and sent later, on the same attempt number", async () => {
+  const world = openWorld({ slots: 1, endpoint: () => ({ status: 200, afterMs: 29_000 }) });
+  const { clock, tables, sent } = world;
+  await clock.advance(1_000);
+  const first = addJob(tables, 0);
+  await clock.advance(300);
+  const second = addJob(tables, 0);
+  await clock.advance(70_000);
+  assert.deepEqual(
+    sent.map(({ headers }) => [headers["idempotency-key"], headers["x-attempt"]]),
+    [
+      [first, "1"],
+      [second, "1"],
+    ],
+  );
+  assert.partialDeepStrictEqual(jobOf(tables, second), {
+    status: "succeeded",
+    attempt: 1,
+    claimNo: 2,
+  });
+  await endWorld(world);
+});
+
+test("drain: 50 waiting jobs go back at once as they were, 10 calls under way are finished, and the exit is clean", async () => {
+  const world = openWorld({ slots: 10, endpoint: () => ({ status: 200, afterMs: 20_000 }) });
+  const { clock, tables, sent, executor } = world;
+  await clock.advance(1_000);
+  const ids = Array.from({ length: 60 }, () => addJob(tables, 0));
+  await clock.advance(2_000);
+  assert.deepEqual(executor.load, { held: 60, sending: 10, waiting: 0 });
+  world.stop.abort();
+  await clock.advance(100);
+  const back = ids.map((id) => jobOf(tables, id)).filter(({ status }) => status === "pending");
+  assert.equal(back.length, 50);
+  assert.ok(
+    back.every(
+      ({ attempt, claimNo, workerId }) => attempt === 0 && claimNo === 1 && workerId === null,
+    ),
+  );
+  await clock.advance(25_000);
+  assert.equal(await world.ended, true);
+  assert.equal(ids.filter((id) => jobOf(tables, id).status === "succeeded").length, 10);
+  assert.equal(sent.length, 10);
+  assert.equal(tables.workers.size, 0);
+});
+
+test("drain: a call that outlasts the bound ends as interrupted and costs no attempt", async () => {
+  const world = openWorld({ endpoint: () => ({ status: 200, afterMs: 500_000 }) });
+  const { clock, tables } = world;
+  const { task } = addTask(tables, { timeoutMs: 900_000 });
+  const job = makeScheduledJob(task, "schedule", tables.nowMs(), tables.nowMs());
+  tables.insertJobs([job]);
+  await clock.advance(2_000);
+  world.stop.abort();
+  await clock.advance(DRAIN_CALLS_MS - 1_000);
+  assert.equal(jobOf(tables, job.id).status, "running");
+  await clock.advance(3_000);
+  assert.equal(await world.ended, true);
+  assert.partialDeepStrictEqual(jobOf(tables, job.id), {
+    status: "pending",
+    attempt: 1,
+    lost: 1,
+    workerId: null,
+  });
+  assert.equal(jobOf(tables, job.id).attempts["1"]?.error, "interrupted");
+});
+
+test("drain with the database away: gives up before the deadline and says that it was not clean", async () => {
+  const world = openWorld();
+  const { clock, tables, faults } = world;
+  await clock.advance(1_000);
+  addJob(tables, 0);
+  faults.set("recordResults", {
+    when: "before",
+    error: () => new StoreUnavailable("away"),
+    left: 100_000,
+  });
+  await clock.advance(1_000);
+  world.stop.abort();
+  await clock.advance(112_000);
+  assert.equal(await world.ended, false);
+});
+
+test("a pause that is answered while a call is being prepared is in time: nothing is called", async () => {
+  const world = openWorld();
+  const { clock, tables, shard, shards, sent } = world;
+  await clock.advance(1_000);
+  const { loadVersions } = shard.tasks;
+  shard.tasks.loadVersions = async (keys) => {
+    await clock.sleep(4_000);
+    return loadVersions.call(shard.tasks, keys);
+  };
+  const id = addFatJob(tables, "b".repeat(CARRIED_BYTES_MAX));
+  await clock.advance(1_000);
+  assert.equal(world.executor.load.sending, 1);
+  const deps = { shards, random: { bytes: () => new Uint8Array(2) }, retention: RETENTION };
+  const { taskId } = jobOf(tables, id);
+  assert.equal((await pauseTask(deps, TENANT, taskId)).kind, "written");
+  await clock.advance(10_000);
+  assert.equal(sent.length, 0);
+  assert.equal(world.executor.load.held, 0);
+  assert.partialDeepStrictEqual(jobOf(tables, id), {
+    status: "cancelled",
+    reason: "task paused",
+    attempt: 0,
+  });
+  await endWorld(world);
+});
