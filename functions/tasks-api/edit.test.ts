@@ -1,0 +1,116 @@
+/** PATCH as a merge patch, If-Match, and delete. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openApiInMemory } from "#test/support/api-in-memory.ts";
+import { assertProblem, created } from "#test/support/task-requests.ts";
+
+test("PATCH is a merge patch: the schedule is replaced whole, null goes back to the default", async () => {
+  await using api = await openApiInMemory();
+  const { id } = await created(api.acme, {
+    name: "digest",
+    description: "old",
+    timeoutSeconds: 60,
+    request: {
+      url: "https://example.com/",
+      headers: { "Content-Type": "text/plain", "x-keep": "1", "x-drop": "1" },
+      body: "text",
+    },
+  });
+  const patched = await api.acme("PATCH", `/v1/tasks/${id}`, {
+    description: null,
+    timeoutSeconds: null,
+    schedule: { type: "cron", expression: "0 10 * * *" },
+    request: {
+      headers: { "content-type": "application/json", "x-drop": null },
+      bodyBase64: "eA==",
+    },
+    retry: { maxAttempts: 2 },
+  });
+  assert.equal(patched.status, 200, patched.text);
+  assert.equal(patched.headers.get("etag"), '"2"');
+  assert.equal(patched.body.version, 2);
+  assert.equal(patched.body.name, "digest");
+  assert.equal(patched.body.description, null);
+  assert.equal(patched.body.timeoutSeconds, 30);
+  assert.deepEqual(patched.body.schedule, {
+    type: "cron",
+    expression: "0 10 * * *",
+    timezone: "UTC",
+  });
+  assert.equal(patched.body.nextRunAt, "2026-06-01T10:00:00.000Z");
+  assert.deepEqual(patched.body.request, {
+    method: "POST",
+    url: "https://example.com/",
+    headers: { "x-keep": "1", "content-type": "application/json" },
+    body: null,
+    bodyBase64: "eA==",
+  });
+  assert.deepEqual(patched.body.retry.maxAttempts, 2);
+  assert.deepEqual((await api.acme("GET", `/v1/tasks/${id}`)).body, patched.body);
+});
+
+test("a PATCH that changes nothing keeps version, ETag and update time", async () => {
+  await using api = await openApiInMemory();
+  const body = await created(api.acme, { name: "digest" });
+  await api.clock.advance(5_000);
+  const { name, schedule, request, retry, tags, priority } = body;
+  for (const patch of [{}, { name, schedule, request, retry, tags, priority }]) {
+    const patched = await api.acme("PATCH", `/v1/tasks/${body.id}`, patch);
+    assert.deepEqual([patched.status, patched.body], [200, body]);
+  }
+});
+
+test("what is retried is kept, changed as a whole, and null goes back to everything", async () => {
+  await using api = await openApiInMemory();
+  const retryOn = ["network", "timeout", "5xx", "429"];
+  const { id, retry } = await created(api.acme, { retry: { retryOn } });
+  assert.deepEqual(retry.retryOn, retryOn);
+  const patched = async (fields: object) =>
+    (await api.acme("PATCH", `/v1/tasks/${id}`, { retry: fields })).body;
+  assert.deepEqual((await patched({ maxAttempts: 2 })).retry.retryOn, retryOn);
+  assert.equal((await patched({ retryOn })).version, 2, "no change, no new version");
+  assert.deepEqual((await patched({ retryOn: [] })).retry.retryOn, []);
+  const { version, retry: all } = await patched({ retryOn: null });
+  assert.equal(all.retryOn, null);
+  assert.equal((await patched({ retryOn: null })).version, version);
+});
+
+test("If-Match: the version asked for, any, or 412", async () => {
+  await using api = await openApiInMemory();
+  const { id } = await created(api.acme);
+  const patch = (etag: string, description: string) =>
+    api.acme("PATCH", `/v1/tasks/${id}`, { description }, { headers: { "if-match": etag } });
+  assert.equal((await patch('"1"', "a")).status, 200);
+  const stale = await patch('"1"', "b");
+  assertProblem(stale, 412);
+  assert.equal(stale.headers.get("etag"), '"2"');
+  assertProblem(await patch('W/"2"', "b"), 412);
+  assert.equal((await patch("*", "b")).status, 200);
+  const remove = (etag: string) =>
+    api.acme("DELETE", `/v1/tasks/${id}`, undefined, { headers: { "if-match": etag } });
+  assertProblem(await remove('"1"'), 412);
+  assert.equal((await remove('"3"')).status, 204);
+});
+
+test("a deleted task is gone, and its jobs are still there", async () => {
+  await using api = await openApiInMemory();
+  const { id } = await created(api.acme);
+  const job = (await api.acme("POST", `/v1/tasks/${id}/run`)).body;
+  assert.equal((await api.acme("DELETE", `/v1/tasks/${id}`)).status, 204);
+  for (const [method, path] of [
+    ["GET", ""],
+    ["PATCH", ""],
+    ["DELETE", ""],
+    ["POST", "/pause"],
+    ["POST", "/resume"],
+    ["POST", "/run"],
+    ["GET", "/upcoming"],
+  ] as const)
+    assertProblem(
+      await api.acme(method, `/v1/tasks/${id}${path}`, method === "PATCH" ? {} : undefined),
+      404,
+    );
+  const read = await api.acme("GET", `/v1/jobs/${job.id}`);
+  assert.deepEqual([read.body.status, read.body.reason], ["cancelled", "task deleted"]);
+  assert.equal((await api.acme("GET", `/v1/tasks/${id}/jobs`)).body.items.length, 1);
+});

@@ -1,0 +1,131 @@
+/** What create and PATCH refuse, and which field they name. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openApiInMemory } from "#test/support/api-in-memory.ts";
+import { assertProblem, created, MINIMAL } from "#test/support/task-requests.ts";
+
+const refused: readonly (readonly [string, object, readonly string[]])[] = [
+  ["an unknown field", { colour: "red" }, ["colour"]],
+  ["an unknown field inside", { retry: { tries: 3 } }, ["retry.tries"]],
+  ["no schedule", { schedule: undefined }, ["schedule"]],
+  ["no url", { request: {} }, ["request.url"]],
+  ["null for what has no null", { request: null }, ["request"]],
+  ["an empty name", { name: "" }, ["name"]],
+  ["a name that is too long", { name: "x".repeat(201) }, ["name"]],
+  ["a name of half a character", { name: "a\ud800" }, ["name"]],
+  ["a name with a line break", { name: "a\nb" }, ["name"]],
+  ["blanks around a name", { name: " a" }, ["name"]],
+  ["a tag given twice", { tags: ["a", "b", "a"] }, ["tags.2"]],
+  ["too many tags", { tags: Array.from({ length: 21 }, (_, i) => `t${i}`) }, ["tags"]],
+  ["a priority of its own", { priority: "urgent" }, ["priority"]],
+  ["timeout 0", { timeoutSeconds: 0 }, ["timeoutSeconds"]],
+  ["timeout 901", { timeoutSeconds: 901 }, ["timeoutSeconds"]],
+  ["a timeout as text", { timeoutSeconds: "30" }, ["timeoutSeconds"]],
+  ["half a second", { timeoutSeconds: 1.5 }, ["timeoutSeconds"]],
+  ["no attempt", { retry: { maxAttempts: 0 } }, ["retry.maxAttempts"]],
+  ["21 attempts", { retry: { maxAttempts: 21 } }, ["retry.maxAttempts"]],
+  ["a jitter over 1", { retry: { jitter: 1.1 } }, ["retry.jitter"]],
+  ["a class of failures that there is not", { retry: { retryOn: ["6xx"] } }, ["retry.retryOn.0"]],
+  ["410 among what is retried", { retry: { retryOn: ["5xx", "410"] } }, ["retry.retryOn.1"]],
+  ["a status as a number", { retry: { retryOn: [429] } }, ["retry.retryOn.0"]],
+  ["a class given twice", { retry: { retryOn: ["5xx", "5xx"] } }, ["retry.retryOn.1"]],
+  ["a factor under 1", { retry: { factor: 0.5 } }, ["retry.factor"]],
+  ["startAt without offset", { startAt: "2026-12-01T09:00:00" }, ["startAt"]],
+  ["startAt on 30 February", { startAt: "2026-02-30T09:00:00Z" }, ["startAt"]],
+  ["startAt as a number", { startAt: 1_780_000_000 }, ["startAt"]],
+  [
+    "endAt before startAt",
+    { startAt: "2026-12-01T09:00:00Z", endAt: "2026-12-01T08:00:00Z" },
+    ["endAt"],
+  ],
+  ["no occurrence in the window", { endAt: "2026-06-01T10:00:00Z" }, ["schedule"]],
+  ["several faults at once", { name: 1, priority: 2 }, ["name", "priority"]],
+];
+
+for (const [what, fields, names] of refused) {
+  test(`refused with 422: ${what}`, async () => {
+    await using api = await openApiInMemory();
+    assertProblem(await api.acme("POST", "/v1/tasks", { ...MINIMAL, ...fields }), 422, names);
+  });
+}
+
+const requests: readonly (readonly [string, object, string])[] = [
+  ["a relative url", { url: "/hook" }, "url"],
+  ["another scheme", { url: "ftp://example.com/" }, "url"],
+  ["a url without slashes", { url: "http:example.com" }, "url"],
+  ["a user in the url", { url: "https://user:secret@example.com/" }, "url"],
+  ["an empty user in the url", { url: "https://@example.com/" }, "url"],
+  ["a line break in the url", { url: "https://example.com/\na" }, "url"],
+  ["no host", { url: "https:///path" }, "url"],
+  ["a port that is none", { url: "https://example.com:99999/" }, "url"],
+  ["a url that is too long", { url: `https://example.com/${"x".repeat(4_096)}` }, "url"],
+  ["a method of its own", { method: "TRACE" }, "method"],
+  ["a method in lower case", { method: "post" }, "method"],
+  ["a body with GET", { method: "GET", body: "x" }, "body"],
+  ["two bodies", { body: "x", bodyBase64: "eA==" }, "bodyBase64"],
+  ["no base64", { bodyBase64: "%%%" }, "bodyBase64"],
+  ["base64 without padding", { bodyBase64: "eA" }, "bodyBase64"],
+  ["half a character", { body: "\ud800" }, "body"],
+  ["CR in a header", { headers: { "x-foo": "a\rb" } }, "headers.x-foo"],
+  ["LF in a header", { headers: { "x-foo": "a\nb" } }, "headers.x-foo"],
+  ["NUL in a header", { headers: { "x-foo": "a\0b" } }, "headers.x-foo"],
+  ["a header outside Latin-1", { headers: { "x-foo": "€" } }, "headers.x-foo"],
+  ["a header that is a number", { headers: { "x-foo": 1 } }, "headers.x-foo"],
+  ["a header name with a blank", { headers: { "x foo": "a" } }, "headers.x foo"],
+  ["Host", { headers: { Host: "evil.example" } }, "headers.Host"],
+  ["Content-Length", { headers: { "content-length": "1" } }, "headers.content-length"],
+  [
+    "Transfer-Encoding",
+    { headers: { "Transfer-Encoding": "chunked" } },
+    "headers.Transfer-Encoding",
+  ],
+  ["Connection", { headers: { connection: "close" } }, "headers.connection"],
+  ["our own header", { headers: { "Idempotency-Key": "1" } }, "headers.Idempotency-Key"],
+  ["a header given twice", { headers: { "X-A": "1", "x-a": "2" } }, "headers.x-a"],
+  ["headers that are too large", { headers: { "x-foo": "x".repeat(8_192) } }, "headers"],
+];
+
+for (const [what, request, field] of requests) {
+  test(`refused request: ${what}`, async () => {
+    await using api = await openApiInMemory();
+    const body = { ...MINIMAL, request: { ...MINIMAL.request, ...request } };
+    assertProblem(await api.acme("POST", "/v1/tasks", body), 422, [`request.${field}`]);
+  });
+}
+
+test("a body of 256 KB is taken, one byte more is 413, counted in bytes", async () => {
+  await using api = await openApiInMemory();
+  const emoji = "😀".repeat(65_536);
+  const post = (request: object) =>
+    api.acme("POST", "/v1/tasks", { ...MINIMAL, request: { ...MINIMAL.request, ...request } });
+  const taken = await post({ body: emoji });
+  assert.equal(taken.status, 201);
+  assert.equal((await api.acme("GET", `/v1/tasks/${taken.body.id}`)).body.request.body, emoji);
+  const tooLarge = await post({ body: `${emoji}x` });
+  assertProblem(tooLarge, 413, ["request.body"]);
+  assertProblem(await post({ bodyBase64: Buffer.alloc(262_145).toString("base64") }), 413);
+  assert.equal((await post({ bodyBase64: Buffer.alloc(262_144).toString("base64") })).status, 201);
+});
+
+test("a header called __proto__ is refused and not dropped", async () => {
+  await using api = await openApiInMemory();
+  const raw =
+    '{"schedule":{"type":"every","seconds":60},"request":{"url":"https://a.example/","headers":{"__proto__":"x"}}}';
+  assertProblem(await api.acme("POST", "/v1/tasks", undefined, { raw }), 400);
+});
+
+test("PATCH refuses what create refuses, and says which field", async () => {
+  await using api = await openApiInMemory();
+  const { id } = await created(api.acme);
+  const patch = (body: unknown) => api.acme("PATCH", `/v1/tasks/${id}`, body);
+  assertProblem(await patch({ status: "paused" }), 422, ["status"]);
+  assertProblem(await patch({ colour: null }), 422, ["colour"]);
+  assertProblem(await patch({ request: { url: null } }), 422, ["request.url"]);
+  assertProblem(await patch({ schedule: null }), 422, ["schedule"]);
+  assertProblem(await patch({ schedule: { expression: "0 10 * * *" } }), 422, ["schedule.type"]);
+  assertProblem(await patch({ request: "x" }), 422, ["request"]);
+  assertProblem(await patch({ request: { headers: "x" } }), 422, ["request.headers"]);
+  assertProblem(await patch([]), 422, [""]);
+  assertProblem(await patch({ request: { body: "x".repeat(262_145) } }), 413);
+  assert.equal((await api.acme("GET", `/v1/tasks/${id}`)).body.version, 1);
+});
