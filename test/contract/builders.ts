@@ -186,6 +186,27 @@ export async function claimJobs(
   return [...claim.jobs].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
+/** What a claim tells of a job whose row is this by then. */
+export function claimedView(row: Job): ClaimedJob {
+  return {
+    id: row.id,
+    taskId: row.taskId,
+    tenantId: row.tenantId,
+    taskVersion: row.taskVersion,
+    trigger: row.trigger,
+    queue: row.queue,
+    scheduledAtMs: row.scheduledAtMs,
+    runAtMs: row.runAtMs,
+    dueAtMs: row.dueAtMs,
+    claimNo: row.claimNo,
+    attempt: row.attempt,
+    lost: row.lost,
+    maxAttempts: row.maxAttempts,
+    timeoutMs: row.timeoutMs,
+    limitKey: row.limitKey,
+  };
+}
+
 /** Ids in ascending order. */
 export function idsOf(jobs: readonly { readonly id: JobId }[]): JobId[] {
   return jobs.map((job) => job.id).sort();

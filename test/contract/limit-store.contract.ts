@@ -19,7 +19,9 @@ import {
 import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 import { limitLinesContract } from "./limit-lines.contract.ts";
+import { limitRatesContract } from "./limit-rates.contract.ts";
 import { limitSlotsContract } from "./limit-slots.contract.ts";
+import { limitTakesContract } from "./limit-takes.contract.ts";
 import { addWaiting, limitedTask, takeLine } from "./limited-jobs.ts";
 
 /** Registers the whole suite of the LimitStore port for the adapter called `name`. */
@@ -27,7 +29,9 @@ export function limitStoreContract(name: string, open: OpenStore): void {
   describe(`${name}: limit store`, () => {
     settings(open);
     limitLinesContract(open);
+    limitTakesContract(open);
     limitSlotsContract(open);
+    limitRatesContract(open);
     linesUp(open);
     releases(open);
   });
