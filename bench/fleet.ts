@@ -27,6 +27,10 @@ export interface Target extends AsyncDisposable {
   readonly pid: number;
   /** Calls since the last reset, all or those of one group. */
   count(group?: number): Promise<number>;
+  /** True as soon as so many calls of a group have come since the last reset, false when they have not after `deadlineMs`. */
+  arrived(group: number, calls: number, deadlineMs: number, signal: AbortSignal): Promise<boolean>;
+  /** The greatest number of calls that were under way at once since the last reset. */
+  most(): Promise<number>;
   calls(): Promise<TargetCalls>;
   /** Connections that were opened to it since the last reset, one or two of the bench's own among them. */
   connections(): Promise<number>;
@@ -55,6 +59,15 @@ export async function startTarget(tlsOrigins: number = 0): Promise<Target> {
     callersEnv,
     pid: child.pid,
     count: async (group) => (await ask(group === undefined ? "count" : `count/${group}`)) as number,
+    async arrived(group, calls, deadlineMs, signal) {
+      const endMs = performance.now() + deadlineMs;
+      while (performance.now() < endMs) {
+        signal.throwIfAborted();
+        if (await ask(`arrived/${group}/${calls}`)) return true;
+      }
+      return false;
+    },
+    most: async () => (await ask("most")) as number,
     connections: async () => (await ask("connections")) as number,
     calls: async () => (await ask("calls")) as TargetCalls,
     reset: async () => void (await ask("reset")),
@@ -157,10 +170,21 @@ export async function waitUntil(
   return false;
 }
 
+export interface RawCalls {
+  readonly calls: number;
+  /** How many it makes before they are measured. */
+  readonly warmUps: number;
+  readonly connections?: number;
+}
+
 /** One leg of raw undici against the target's origins in turn, in a process of its own. */
-export async function callRaw(target: Target, calls: number, connections = 64): Promise<RawResult> {
-  const args = [target.url, target.origins.length, calls, connections, PAYLOAD].map(String);
-  await using child = startProcess("bench/raw-client.ts", target.callersEnv, args);
+export async function callRaw(
+  target: Target,
+  { calls, warmUps, connections = 64 }: RawCalls,
+): Promise<RawResult> {
+  const { url, origins, callersEnv } = target;
+  const args = [url, origins.length, calls, warmUps, connections, PAYLOAD].map(String);
+  await using child = startProcess("bench/raw-client.ts", callersEnv, args);
   const line = await child.line("raw {", RAW_MS);
   return JSON.parse(line.slice("raw ".length)) as RawResult;
 }

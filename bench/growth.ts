@@ -15,11 +15,11 @@ import { materializeDueTasks } from "#core/services/scheduler/materialize-due-ta
 import { migrate } from "#migrations/migrate.ts";
 import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
+import { buildTasks, drain } from "./drain.ts";
 import { median, quantile, rounded } from "./figures.ts";
 import { startTarget, type Target } from "./fleet.ts";
 import { insertTasks } from "./insert-tasks.ts";
 import type { LoadTask } from "./load-model.ts";
-import { buildTasks, drain } from "./p2.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
 import { type BenchDatabases, openBenchDatabases } from "./stack.ts";
 
@@ -29,6 +29,7 @@ const TASKS_MAX = 1_000_000;
 const BATCH = 100_000;
 const DRAINED_TASKS = 1_000;
 const JOBS_PER_TASK = 10;
+const WARM_UPS_PER_TASK = 10;
 const ROUNDS = 5;
 const TICKS_PER_ROUND = 5;
 const RATIO_MIN = 0.85;
@@ -66,7 +67,9 @@ async function runGrowth(context: ScenarioContext): Promise<ScenarioOutcome> {
     for (const one of all) {
       signal.throwIfAborted();
       const where = "tasks.tenant_id LIKE 'p2-%'";
-      const size = { executors: 1, tasksCount: one.tasks.length, perTask: JOBS_PER_TASK, where };
+      const tasksCount = one.tasks.length;
+      const perTask = { warmUps: WARM_UPS_PER_TASK, jobs: JOBS_PER_TASK };
+      const size = { executors: 1, tasksCount, perTask, where };
       const leg = await drain(one.databases, target, size, context);
       one.perSecond.push(leg.perSecond);
       const ticks: number[] = [];

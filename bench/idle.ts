@@ -7,11 +7,11 @@ import { openShards } from "#adapters/mysql/shards.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { assert } from "#core/domain/assert.ts";
 import { runTask } from "#core/services/tasks/run-task.ts";
+import { buildTasks } from "./drain.ts";
 import { quantile, rounded } from "./figures.ts";
-import { readUsage, startTarget, startWorkers, waitUntil } from "./fleet.ts";
+import { readUsage, startTarget, startWorkers } from "./fleet.ts";
 import { emptyTables, insertTasks } from "./insert-tasks.ts";
 import { cpuMsOf } from "./machine.ts";
-import { buildTasks } from "./p2.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
 import { giveSigningSecrets } from "./signing-secrets.ts";
 import { openBenchDatabases } from "./stack.ts";
@@ -70,8 +70,7 @@ async function runIdle(context: ScenarioContext): Promise<ScenarioOutcome> {
     );
     assert(made.kind === "made", "a task that is there can be run");
     const answeredMs = Date.now();
-    const arrived = async () => (await target.count()) > run;
-    assert(await waitUntil(arrived, ARRIVAL_MS, signal), "a run-now is called");
+    assert(await target.arrived(0, run + 1, ARRIVAL_MS, signal), "a run-now is called");
     const { arrivedAtMs } = await target.calls();
     sentMs.push((arrivedAtMs.at(-1) ?? Number.NaN) - answeredMs);
   }

@@ -60,6 +60,12 @@ function taskRow(task: LoadTask, retry: Retry): string {
   return `(${partitionOfTask(id)},${hex(id)},'${tenantId}','${id}','[]','active',${quoted(schedule)},${priority},'all',${instantSql(nextRunAtMs)},1,1,${timeoutMs},${retry.maxAttempts},UTC_TIMESTAMP(3),UTC_TIMESTAMP(3))`;
 }
 
+/** A condition of SQL on `tasks`: exactly so many of those that meet `where`, of all tenants alike; all where there are no more. */
+export function someTasksSql(count: number, where = "TRUE"): string {
+  // The derived table lets an UPDATE of tasks read them too.
+  return `tasks.id IN (SELECT id FROM (SELECT id FROM tasks WHERE ${where} ORDER BY CRC32(id), id LIMIT ${count}) AS some)`;
+}
+
 /** An instant as the databases' own columns have it. */
 export function instantSql(ms: number): string {
   return `TIMESTAMP'${new Date(ms).toISOString().replace("T", " ").replace("Z", "")}'`;

@@ -1,47 +1,49 @@
 /**
  * peers: our drain beside BullMQ on Redis, pg-boss and graphile-worker on PostgreSQL, db-scheduler on the same MySQL, each in its
  * fastest documented mode, and raw undici as the limit. All call the same target with the same payload and as many calls at once;
- * all commit to the disk before they answer. Once with endpoints that answer at once, once with endpoints that take 1 to 500 ms.
- * All alternate in each round; raw runs twice, which tells the machine's noise.
+ * all commit to the disk before they answer. Once with endpoints that answer at once, once with endpoints that take 1 to 500 ms;
+ * there the greatest number of calls at once is counted too, because who has more slots is faster. All alternate in each round; raw,
+ * and where endpoints take their time ours, runs twice, which tells the machine's noise. Every process has made as many calls
+ * before (`warmUp` of the figures; `--cold`: 1,000), a peer's by draining its queue once.
  *
  * It installs what it needs beside the local system's files (`.local/bench/peers`), PostgreSQL and Redis through the system's
  * package manager.
  */
-import { median, quantile, rounded } from "./figures.ts";
+import { assert } from "#core/domain/assert.ts";
+import { buildTasks, DRAIN_GROUP, type DrainSize, drain } from "./drain.ts";
 import { callRaw, startTarget, type Target } from "./fleet.ts";
 import { emptyTables, insertTasks, PAYLOAD } from "./insert-tasks.ts";
 import { seededUnit } from "./load-model.ts";
 import { cpuMsOf } from "./machine.ts";
-import { buildTasks, drain } from "./p2.ts";
+import {
+  type Endpoints,
+  type Figures,
+  judge,
+  OURS,
+  OURS_AGAIN,
+  RAW,
+  RAW_AGAIN,
+} from "./peers/judge.ts";
 import { type Calls, installPeers, type PeerLeg, runDbScheduler, runScript } from "./peers/legs.ts";
 import { type PeerServer, startPostgres, startRedis } from "./peers/servers.ts";
-import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
+import type { BenchOptions, Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
 import { type BenchDatabases, openBenchDatabases } from "./stack.ts";
+import { warmUpCalls } from "./warm-up.ts";
 
 const ROUNDS = 9;
 const SLOTS = 64;
 const TASKS = 1_000;
 const TASKS_QUICK = 50;
 const DB_SCHEDULER = "bench_db_scheduler";
-const SIZES = { instant: 15, mixed: 3 } as const;
-type Endpoints = keyof typeof SIZES;
+const JOBS_PER_TASK = { instant: 30, mixed: 5 } as const;
+/** Where endpoints take their time, a warm-up of all calls would take longer than what is measured. */
+const WARM_UPS_PER_TASK_MAX = { instant: 20, mixed: 2 } as const;
 const SLOWEST_MS = 500;
-/** Ours against the fastest peer. */
-const RATIO_MIN = { instant: 1, mixed: 2 } as const;
-const OURS = "at-and-cron";
-const RAW = "raw undici";
-const RAW_AGAIN = "raw again";
 
 export const scenario: Scenario = {
   question: "jobs a second beside other job queues, same target, same payload, all durable",
   run: runPeers,
 };
-
-interface Figures {
-  readonly perSecond: number;
-  /** Worker and server together, µs a job. */
-  readonly cpuUs: number;
-}
 
 type Leg = () => Promise<Figures>;
 
@@ -70,72 +72,92 @@ async function runPeers(context: ScenarioContext): Promise<ScenarioOutcome> {
     for (const endpoints of ["instant", "mixed"] as const)
       for (const [name, leg] of await buildLegs(parts, endpoints)) {
         signal.throwIfAborted();
-        await target.reset();
         const figures = await leg();
         const { [endpoints]: of } = measured;
         of.set(name, [...(of.get(name) ?? []), figures]);
         say(`round ${round} of ${rounds}, ${endpoints}: ${name} ${figures.perSecond.toFixed(0)}/s`);
       }
-  const durability = { redis: redis.durability, postgres: postgres.durability };
-  return judge(measured, { rounds, ...durability, mysql: "innodb_flush_log_at_trx_commit = 1" });
+  return judge(measured, {
+    rounds,
+    warmUp: {
+      instant: sizeOf("instant", options).warmUps,
+      mixed: sizeOf("mixed", options).warmUps,
+    },
+    redis: redis.durability,
+    postgres: postgres.durability,
+    mysql: "innodb_flush_log_at_trx_commit = 1",
+    atOnce: SLOTS,
+  });
+}
+
+/** Tasks, jobs of each of them before and measured, and altogether how many calls a process makes before. */
+function sizeOf(endpoints: Endpoints, options: BenchOptions) {
+  const tasksCount = options.quick ? TASKS_QUICK : TASKS;
+  const wanted = Math.ceil(warmUpCalls(options) / tasksCount);
+  const warmUps = Math.min(WARM_UPS_PER_TASK_MAX[endpoints], wanted);
+  const perTask = { warmUps, jobs: JOBS_PER_TASK[endpoints] };
+  return { tasksCount, perTask, warmUps: tasksCount * warmUps };
 }
 
 /** The legs of a round, in the order in which they run. */
 async function buildLegs(parts: Parts, endpoints: Endpoints): Promise<Map<string, Leg>> {
   const { context, dir, postgres, redis, databases, target } = parts;
-  const tasksCount = context.options.quick ? TASKS_QUICK : TASKS;
+  const { tasksCount, perTask, warmUps } = sizeOf(endpoints, context.options);
   const pathOf = pathsOf(endpoints, tasksCount, context.options.seed);
-  const perTask = SIZES[endpoints];
-  const paths = Array.from({ length: tasksCount * perTask }, (_, i) =>
-    pathOf(i % tasksCount, i % 4),
-  );
-  const calls: Calls = { target: target.url, paths, atOnce: SLOTS, payload: PAYLOAD };
+  const pathsOfEach = (times: number) =>
+    Array.from({ length: tasksCount * times }, (_, i) => pathOf(i % tasksCount, i % 4));
+  const paths = pathsOfEach(perTask.jobs);
+  const before = pathsOfEach(perTask.warmUps);
+  const calls: Calls = { target: target.url, before, paths, atOnce: SLOTS, payload: PAYLOAD };
   const mysqlPid = await databases.pid();
+  const peer = (serverCpuMs: () => number, run: RunPeer) =>
+    peerLeg(target, paths.length, serverCpuMs, run);
   const script = (name: string, server: PeerServer) =>
-    peerLeg(paths.length, server.cpuMs, (onReady) =>
-      runScript({ dir, calls, onReady }, name, server.url),
-    );
+    peer(server.cpuMs, (onReady) => runScript({ dir, calls, onReady }, name, server.url));
+  const ours = () => runOurs(parts, { tasksCount, perTask, pathOf });
   const queues = new Map<string, Leg>([
-    [OURS, () => runOurs(parts, { tasksCount, perTask, pathOf })],
+    [OURS, ours],
     ["BullMQ", script("bullmq", redis)],
     ["pg-boss", script("pg-boss", postgres)],
     ["graphile-worker", script("graphile-worker", postgres)],
     [
       "db-scheduler",
-      peerLeg(
-        paths.length,
+      peer(
         () => cpuMsOf(mysqlPid),
         (onReady) => runDbScheduler({ dir, calls, onReady }, databases.mysqlUrl, DB_SCHEDULER),
       ),
     ],
   ]);
-  if (endpoints === "mixed") return queues;
+  if (endpoints === "mixed") return queues.set(OURS_AGAIN, ours);
   // Raw calls are the limit only where an endpoint answers at once.
   const raw = async () => {
-    const { tookMs, cpuMs } = await callRaw(target, paths.length, SLOTS);
-    return figuresOf(paths.length, tookMs, cpuMs);
+    await target.reset();
+    const given = { calls: paths.length, warmUps, connections: SLOTS };
+    const { tookMs, cpuMs } = await callRaw(target, given);
+    return figuresOf(paths.length, tookMs, cpuMs, await target.most());
   };
   return new Map([[RAW, raw], ...queues, [RAW_AGAIN, raw]]);
 }
 
-/** Filling the queue is not counted, neither its time nor the server's work for it. */
-function peerLeg(
-  jobs: number,
-  serverCpuMs: () => number,
-  run: (onReady: () => void) => Promise<PeerLeg>,
-): Leg {
+type RunPeer = (onReady: () => Promise<void>) => Promise<PeerLeg>;
+
+/** Neither filling the queue nor its warm-up is counted, neither their time nor the server's work for them. */
+function peerLeg(target: Target, jobs: number, serverCpuMs: () => number, run: RunPeer): Leg {
   return async () => {
     let before = 0;
-    const { tookMs, cpuMs } = await run(() => {
+    const { tookMs, cpuMs } = await run(async () => {
+      await target.reset();
       before = serverCpuMs();
     });
-    return figuresOf(jobs, tookMs, cpuMs + serverCpuMs() - before);
+    const serverMs = serverCpuMs() - before;
+    assert((await target.count()) === jobs, "every job was called once");
+    return figuresOf(jobs, tookMs, cpuMs + serverMs, await target.most());
   };
 }
 
 interface Load {
   readonly tasksCount: number;
-  readonly perTask: number;
+  readonly perTask: DrainSize["perTask"];
   readonly pathOf: (index: number, priority: number) => string;
 }
 
@@ -147,8 +169,9 @@ async function runOurs(
   await emptyTables(databases);
   await insertTasks(databases, buildTasks(tasksCount, context.options.seed, urlOf));
   const size = { executors: 1, tasksCount, perTask };
-  const { perSecond, executorCpuUs, mysqlCpuUs } = await drain(databases, target, size, context);
-  return { perSecond, cpuUs: executorCpuUs + mysqlCpuUs };
+  const leg = await drain(databases, target, size, context);
+  const { perSecond, executorCpuUs, mysqlCpuUs, mostAtOnce } = leg;
+  return { perSecond, cpuUs: executorCpuUs + mysqlCpuUs, mostAtOnce };
 }
 
 /** What a task calls: answered at once, or after a time from 1 to 500 ms that is evenly spread over its logarithm. */
@@ -156,45 +179,9 @@ function pathsOf(endpoints: Endpoints, tasks: number, seed: number) {
   const unit = seededUnit(seed);
   const delays = Array.from({ length: tasks }, () => Math.round(SLOWEST_MS ** unit()));
   return (index: number, priority: number) =>
-    endpoints === "instant" ? `/ok/0/${priority}/0` : `/delay/${delays[index]}/${priority}/0`;
+    `${endpoints === "instant" ? "/ok/0" : `/delay/${delays[index]}`}/${priority}/${DRAIN_GROUP}`;
 }
 
-function figuresOf(jobs: number, tookMs: number, cpuMs: number): Figures {
-  return { perSecond: (jobs * 1_000) / tookMs, cpuUs: (cpuMs * 1_000) / jobs };
-}
-
-type Measured = Readonly<Record<Endpoints, ReadonlyMap<string, readonly Figures[]>>>;
-
-function judge(measured: Measured, said: ScenarioOutcome["figures"]): ScenarioOutcome {
-  const rows = (["instant", "mixed"] as const).flatMap((endpoints) => {
-    const ours = measured[endpoints].get(OURS) ?? [];
-    return [...measured[endpoints]].map(([name, legs]) => {
-      // Pairs of the same round: ours ÷ theirs.
-      const ratios = legs.map(({ perSecond }, i) => (ours[i]?.perSecond ?? Number.NaN) / perSecond);
-      return {
-        endpoints,
-        name,
-        perSecond: rounded(median(legs.map((leg) => leg.perSecond)), 0),
-        cpuUs: rounded(median(legs.map((leg) => leg.cpuUs)), 0),
-        oursToIt: rounded(median(ratios)),
-        spread: [rounded(quantile(ratios, 0)), rounded(quantile(ratios, 1))],
-      };
-    });
-  });
-  const queues = rows.filter(({ name }) => ![OURS, RAW, RAW_AGAIN].includes(name));
-  return {
-    pass: queues.every(({ endpoints, oursToIt }) => (oursToIt ?? 0) >= RATIO_MIN[endpoints]),
-    figures: { ...said, atOnce: SLOTS, rows },
-    table: [
-      ["endpoints", "", "jobs/s", "CPU with its server", "ours ÷ it", "spread"],
-      ...rows.map(({ endpoints, name, perSecond, cpuUs, oursToIt, spread }) => [
-        endpoints,
-        name,
-        String(perSecond),
-        `${cpuUs} µs`,
-        String(oursToIt),
-        spread.join("–"),
-      ]),
-    ],
-  };
+function figuresOf(jobs: number, tookMs: number, cpuMs: number, mostAtOnce: number): Figures {
+  return { perSecond: (jobs * 1_000) / tookMs, cpuUs: (cpuMs * 1_000) / jobs, mostAtOnce };
 }

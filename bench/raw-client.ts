@@ -1,8 +1,8 @@
 /**
  * raw undici, the limit that the benches compare with: the same calls to the same target, with the same headers and payload, by
- * as many connections as an executor has slots, and nothing else. `node bench/raw-client.ts TARGET ORIGINS CALLS CONNECTIONS BODY`
- * calls TARGET itself, or where there are several origins each of them in turn over TLS; its last line is JSON: ms of the calls
- * after a warm-up, and CPU ms of the whole process for them.
+ * as many connections as an executor has slots, and nothing else. `node bench/raw-client.ts TARGET ORIGINS CALLS WARM_UPS CONNECTIONS
+ * BODY` calls TARGET itself, or where there are several origins each of them in turn over TLS; its last line is JSON: ms of the calls
+ * after WARM_UPS others (as many as what it is compared with has made), and CPU ms of the whole process for them.
  */
 import { Agent, Pool } from "undici";
 
@@ -13,8 +13,6 @@ export interface RawResult {
   readonly tookMs: number;
   readonly cpuMs: number;
 }
-
-export const RAW_WARM_UP_CALLS = 1_000;
 
 /** Makes one call of these headers. */
 type Call = (headers: Record<string, string>) => ReturnType<Pool["request"]>;
@@ -43,12 +41,13 @@ async function main([
   target = "",
   origins,
   calls,
+  warmUps,
   connections,
   body = "",
 ]: string[]): Promise<RawResult> {
   const atOnce = Number(connections);
   await using client = await openClient(target, Number(origins), atOnce, body);
-  await callAll(client.call, Math.max(RAW_WARM_UP_CALLS, Number(origins)), atOnce);
+  await callAll(client.call, Number(warmUps), atOnce);
   const cpu = process.cpuUsage();
   const startMs = performance.now();
   await callAll(client.call, Number(calls), atOnce);

@@ -3,13 +3,17 @@
  * with the figures, the machine and `"pass": true|false`. Progress goes to stderr. Exit code 0 only when it passes.
  *
  * `--save` keeps the figures, and the chart where there is one, in bench/results/. The load benches take `--quick`, `--seed N`,
- * `--seconds N`, `--executors N`, `--rounds N`, `--tls N` (p2, p3: N origins over TLS), `--soak` (p1) and `--profile DIR` (CPU profiles of the executors).
+ * `--seconds N`, `--executors N`, `--rounds N`, `--tls N` (p2, p3: N origins over TLS), `--delay N` (p2: endpoints take N ms), `--materialise`
+ * (p2: from tasks that are due), `--cold` (p2, p3, peers: no warm-up but for connections), `--soak` (p1) and `--profile DIR` (CPU
+ * profiles of the executors).
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { SetupError } from "#local/setup-error.ts";
+import { barRows } from "./bars.ts";
 import { describeMachine } from "./machine.ts";
+import { resultName } from "./result-name.ts";
 import type { BenchOptions, Scenario } from "./scenario.ts";
 import { formatTable } from "./table.ts";
 
@@ -61,6 +65,9 @@ function readArguments(args: readonly string[]): Arguments {
         executors: { type: "string" },
         rounds: { type: "string" },
         tls: { type: "string" },
+        delay: { type: "string" },
+        materialise: { type: "boolean", default: false },
+        cold: { type: "boolean", default: false },
         soak: { type: "boolean", default: false },
         profile: { type: "string" },
       },
@@ -73,27 +80,32 @@ function readArguments(args: readonly string[]): Arguments {
           ? `name a scenario: ${known}`
           : `no such scenario: ${positionals.join(" ")}; there are ${known}`,
       );
-    const tls = values.tls === undefined ? "" : `-tls-${values.tls}`;
-    const kept = `${name}${tls}${values.soak ? "-soak" : ""}`;
-    const saved = (kind: string) => (values.save ? [join(RESULTS, `${kept}.${kind}`)] : []);
+    if (values.delay !== undefined && values.materialise)
+      throw new UsageError("--delay and --materialise are two variants of p2: give one of them");
+    const options: BenchOptions = {
+      quick: values.quick,
+      seed: readNumber("seed", values.seed) ?? SEED_DEFAULT,
+      seconds: readNumber("seconds", values.seconds),
+      executors: readNumber("executors", values.executors),
+      rounds: readNumber("rounds", values.rounds),
+      tls: readNumber("tls", values.tls) ?? 0,
+      delayMs: readNumber("delay", values.delay) ?? 0,
+      materialise: values.materialise,
+      cold: values.cold,
+      soak: values.soak,
+      profileDir: values.profile === undefined ? null : resolve(values.profile),
+    };
+    const kept = join(RESULTS, resultName(name, options));
+    const saved = values.save ? [`${kept}.json`] : [];
     return {
       name,
-      jsonFiles: [...(values.json === undefined ? [] : [values.json]), ...saved("json")],
-      chartFile: saved("svg")[0] ?? null,
-      options: {
-        quick: values.quick,
-        seed: readNumber("seed", values.seed) ?? SEED_DEFAULT,
-        seconds: readNumber("seconds", values.seconds),
-        executors: readNumber("executors", values.executors),
-        rounds: readNumber("rounds", values.rounds),
-        tls: readNumber("tls", values.tls) ?? 0,
-        soak: values.soak,
-        profileDir: values.profile === undefined ? null : resolve(values.profile),
-      },
+      jsonFiles: [...(values.json === undefined ? [] : [values.json]), ...saved],
+      chartFile: values.save ? `${kept}.svg` : null,
+      options,
     };
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const usage = `usage: npm run bench -- <scenario> [--json FILE] [--save] [--quick] [--seed N] [--seconds N] [--executors N] [--rounds N] [--tls ORIGINS] [--soak] [--profile DIR]; scenarios: ${known}`;
+    const usage = `usage: npm run bench -- <scenario> [--json FILE] [--save] [--quick] [--seed N] [--seconds N] [--executors N] [--rounds N] [--tls ORIGINS] [--delay MS] [--materialise] [--cold] [--soak] [--profile DIR]; scenarios: ${known}`;
     throw new UsageError(usage, { cause: error });
   }
 }
@@ -121,12 +133,13 @@ async function main(): Promise<number> {
   say(`${name}: ${scenario.question}`);
   const machine = describeMachine();
   const { signal } = stopping;
-  const { pass, figures, table, chart } = await scenario.run({ say, signal, options });
+  const { pass, figures, table, bars, chart } = await scenario.run({ say, signal, options });
   const tookS = Math.round((performance.now() - startedAt) / 100) / 10;
-  const json = JSON.stringify({ scenario: name, pass, tookS, ...figures, machine });
+  const json = JSON.stringify({ scenario: name, pass, tookS, ...figures, bars, machine });
   for (const file of jsonFiles) writeResult(file, `${json}\n`);
   if (chartFile !== null && chart !== undefined) writeResult(chartFile, chart);
-  process.stdout.write(`${formatTable(table)}\n\n${json}\n`);
+  const tables = [table, ...(bars === undefined ? [] : [barRows(bars)])];
+  process.stdout.write(`${tables.map(formatTable).join("\n\n")}\n\n${json}\n`);
   return pass ? 0 : 1;
 }
 

@@ -1,4 +1,5 @@
 /** What a scenario is given and what it answers. */
+import type { BarFigures } from "./bars.ts";
 
 /** JSON. */
 export type Figure =
@@ -22,6 +23,12 @@ export interface BenchOptions {
   readonly rounds: number | null;
   /** How many origins over TLS are called; 0: one without TLS. */
   readonly tls: number;
+  /** Processes make only a few calls before they are measured. */
+  readonly cold: boolean;
+  /** p2: how long endpoints take, ms; 0: they answer at once. */
+  readonly delayMs: number;
+  /** p2: from tasks that are due, rather than from jobs that are made. */
+  readonly materialise: boolean;
   /** p1: half an hour of it, with memory, handles and lag over time. */
   readonly soak: boolean;
   /** Where executors leave their CPU profiles. */
@@ -42,6 +49,8 @@ export interface ScenarioOutcome {
   readonly figures: Readonly<Record<string, Figure>>;
   /** What is printed: rows of cells, the first row being the heads. */
   readonly table: readonly (readonly string[])[];
+  /** What its ratios are held to: a second table, and `bars` of the JSON line. */
+  readonly bars?: readonly BarFigures[];
   /** An SVG picture of it. */
   readonly chart?: string;
 }

@@ -5,6 +5,9 @@
  * A path is /<kind>/<value>/<priority>/<group>: /ok/0 · /delay/20 (ms) · /status/503 · /flaky/30 (of a hundred calls so many are
  * answered 500, told by the job's id and the attempt, so that a run can be repeated) · /hang/0.
  *
+ * It can be waited for (/_target/arrived/<group>/<n>: answered when so many calls of a group have come), because asking a hundred
+ * times a second takes a core from what is measured; /_target/most is the greatest number of calls under way at once.
+ *
  * `node bench/target.ts DIR N` listens over TLS too, with the certificate in DIR for `localhost`, on N ports: an origin each.
  */
 import { once } from "node:events";
@@ -24,6 +27,14 @@ export interface TargetCalls {
 }
 
 const CALLS_MAX = 1_000_000;
+/** Who waits for calls is told "not yet" after so long, and may ask again. */
+const WAIT_MS = 5_000;
+
+interface Waiting {
+  readonly group: number;
+  readonly count: number;
+  readonly arrived: () => void;
+}
 
 class Calls implements TargetCalls {
   readonly arrivedAtMs: number[] = [];
@@ -33,6 +44,7 @@ class Calls implements TargetCalls {
   readonly group: number[] = [];
 
   readonly #counts = new Map<number, number>();
+  readonly #waiting = new Set<Waiting>();
 
   /** How many came: all, or those of one group. */
   count(group: string | undefined): number {
@@ -47,6 +59,42 @@ class Calls implements TargetCalls {
     this.priority.push(priority);
     this.group.push(group);
     this.#counts.set(group, (this.#counts.get(group) ?? 0) + 1);
+    if (this.#waiting.size > 0) this.#tell();
+  }
+
+  /** Answers true as soon as so many calls of the group have come, false when they have not within WAIT_MS. */
+  wait(group: number, count: number, answer: (arrived: boolean) => void): void {
+    const giveUp = () => {
+      this.#waiting.delete(waiting);
+      answer(false);
+    };
+    const timer = setTimeout(giveUp, WAIT_MS);
+    const arrived = () => {
+      clearTimeout(timer);
+      answer(true);
+    };
+    const waiting: Waiting = { group, count, arrived };
+    this.#waiting.add(waiting);
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const waiting of this.#waiting) {
+      if ((this.#counts.get(waiting.group) ?? 0) < waiting.count) continue;
+      this.#waiting.delete(waiting);
+      waiting.arrived();
+    }
+  }
+}
+
+/** Calls that have come and are not answered: now, and the greatest number since the last reset. */
+class Open {
+  now = 0;
+  most = 0;
+
+  add(): void {
+    this.now++;
+    if (this.now > this.most) this.most = this.now;
   }
 }
 
@@ -54,17 +102,29 @@ class Calls implements TargetCalls {
 async function serve(certificates: string, tlsPorts: number): Promise<number> {
   let calls = new Calls();
   let connections = 0;
+  const open = new Open();
   const origins: string[] = [];
-  const listener = (request: IncomingMessage, response: ServerResponse) => {
-    const [, kind = "", value = "", priority, group] = (request.url ?? "").split("/");
-    if (kind === "_target") {
-      if (value === "reset") [calls, connections] = [new Calls(), 0];
-      const answers: Record<string, unknown> = { calls, connections, origins };
-      response.end(JSON.stringify(answers[value] ?? calls.count(priority)));
-      return;
+  const tell = (what: string, group: string | undefined, count: string, end: Answer) => {
+    if (what === "arrived") return calls.wait(Number(group), Number(count), end);
+    if (what === "reset") {
+      [calls, connections] = [new Calls(), 0];
+      open.most = open.now;
     }
+    const answers: Record<string, unknown> = { calls, connections, origins, most: open.most };
+    end(answers[what] ?? calls.count(group));
+  };
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    const [, kind = "", value = "", priority, group = ""] = (request.url ?? "").split("/");
+    if (kind === "_target")
+      return tell(value, priority, group, (content) => response.end(JSON.stringify(content)));
     calls.add(request.headers, Number(priority), Number(group));
-    request.once("end", () => answer(kind, Number(value), request, response)).resume();
+    open.add();
+    const end = (status: number) => {
+      open.now--;
+      response.writeHead(status).end("ok");
+    };
+    if (kind === "hang") response.once("close", () => open.now--);
+    request.once("end", () => answer(kind, Number(value), request, end)).resume();
   };
   const listen = async (server: Server) => {
     server.on("connection", () => connections++);
@@ -80,14 +140,15 @@ async function serve(certificates: string, tlsPorts: number): Promise<number> {
   return listen(createServer(listener));
 }
 
+type Answer = (content: unknown) => void;
+
 /** Answers as the path says; a call that hangs is never answered. */
 function answer(
   kind: string,
   value: number,
   { headers }: IncomingMessage,
-  response: ServerResponse,
+  end: (status: number) => void,
 ): void {
-  const end = (status: number) => response.writeHead(status).end("ok");
   const failed = () => shareOf(`${headers["idempotency-key"]}${headers["x-attempt"]}`) < value;
   if (kind === "delay" && value > 0) setTimeout(end, value, 200);
   else if (kind === "status") end(value);

@@ -1,4 +1,7 @@
-/** A peer's leg as a process of its own: it fills its queue, waits for our word, drains, and tells what that took. */
+/**
+ * A peer's leg as a process of its own: it fills and drains its queue once to warm up, fills it again, waits for our word, drains,
+ * and tells what that took.
+ */
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -15,7 +18,8 @@ const LOG_KEPT = 2_000;
 /** What every leg is given. */
 export interface Calls {
   readonly target: string;
-  /** What each job calls at the target: one entry a job. */
+  /** What each job calls at the target: one entry a job; those of the warm-up, and those that are measured. */
+  readonly before: readonly string[];
   readonly paths: readonly string[];
   /** Calls under way at once. */
   readonly atOnce: number;
@@ -62,33 +66,37 @@ async function succeed(file: string, args: readonly string[], signal: AbortSigna
 interface Leg {
   readonly dir: string;
   readonly calls: Calls;
-  /** Called when the queue is filled. */
-  readonly onReady: () => void;
+  /** Called when the queue is filled again; the leg drains when it has resolved. */
+  readonly onReady: () => Promise<void>;
 }
 
 /** A peer whose leg is a script of Node. */
 export function runScript({ dir, calls, onReady }: Leg, name: string, server: string) {
-  const { target, paths, atOnce, payload } = calls;
   const given = join(dir, "calls.json");
-  writeFileSync(given, JSON.stringify({ server, target, atOnce, payload, paths }));
+  writeFileSync(given, JSON.stringify({ server, ...calls }));
   return runLeg(process.execPath, [join(dir, "node", `${name}.mjs`), given], onReady);
 }
 
 export function runDbScheduler({ dir, calls, onReady }: Leg, mysqlUrl: string, database: string) {
-  const { target, paths, atOnce, payload } = calls;
+  const { target, before, paths, atOnce, payload } = calls;
   const { host, username } = new URL(mysqlUrl);
   const jdbc = `jdbc:mysql://${host}/${database}?rewriteBatchedStatements=true&useSSL=false&allowPublicKeyRetrieval=true`;
   const folder = join(dir, "db-scheduler");
   const classpath = readFileSync(join(folder, "classpath.txt"), "utf8").trim();
   const path = `${join(folder, "target", "classes")}:${classpath}`;
-  const pathsFile = join(dir, "paths.txt");
-  writeFileSync(pathsFile, paths.join("\n"));
-  const args = [jdbc, username, target, atOnce, payload, pathsFile];
+  const files = { before: join(dir, "before.txt"), paths: join(dir, "paths.txt") };
+  writeFileSync(files.before, before.join("\n"));
+  writeFileSync(files.paths, paths.join("\n"));
+  const args = [jdbc, username, target, atOnce, payload, files.before, files.paths];
   return runLeg("java", ["-cp", path, "Leg", ...args.map(String)], onReady);
 }
 
 /** Throws SetupError with the leg's last words when it ends without figures. */
-function runLeg(file: string, args: readonly string[], onReady: () => void): Promise<PeerLeg> {
+function runLeg(
+  file: string,
+  args: readonly string[],
+  onReady: () => Promise<void>,
+): Promise<PeerLeg> {
   return new Promise((done, failed) => {
     const child = spawn(file, args, { stdio: ["pipe", "pipe", "pipe"] });
     let log = "";
@@ -99,8 +107,13 @@ function runLeg(file: string, args: readonly string[], onReady: () => void): Pro
     const timer = setTimeout(() => child.kill("SIGKILL"), LEG_MS);
     createInterface({ input: child.stdout }).on("line", (line) => {
       if (line === "ready") {
-        onReady();
-        child.stdin.write("go\n");
+        onReady().then(
+          () => child.stdin.write("go\n"),
+          (error: unknown) => {
+            failed(error);
+            child.kill("SIGKILL");
+          },
+        );
         return;
       }
       if (line.startsWith("peer ")) leg = JSON.parse(line.slice("peer ".length)) as PeerLeg;

@@ -2,17 +2,18 @@
  * What the legs of all peers share: the calls, and how they are measured. Plain JavaScript: their packages are not the
  * product's, and its compiler does not know them.
  *
- * A leg fills its queue, says `ready`, waits for a line on its standard input, drains, and prints its figures as one line.
+ * A leg fills and drains its queue once to warm up, fills it again, says `ready`, waits for a line on its standard input, drains,
+ * and prints its figures as one line.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Pool } from "undici";
 
-/** `server` is where its queue lives; `paths[i]` is what job `i` calls at `target`. */
-export const { server, target, atOnce, payload, paths } = JSON.parse(
-  readFileSync(process.argv[2], "utf8"),
-);
-export const jobs = paths.length;
+/** `server` is where its queue lives; `before[i]` is what job `i` of the warm-up calls at `target`, `paths[i]` of the measured ones. */
+const given = JSON.parse(readFileSync(process.argv[2], "utf8"));
+export const { server, atOnce } = given;
+const { target, payload, before, paths } = given;
+let current = before;
 
 const pool = new Pool(target, { connections: atOnce, allowH2: false });
 
@@ -25,18 +26,22 @@ export async function call(i) {
     "x-scheduled-at": "2026-01-01T00:00:00.000Z",
     "x-attempt": "1",
   };
-  const answer = await pool.request({ path: paths[i], method: "POST", headers, body: payload });
+  const answer = await pool.request({ path: current[i], method: "POST", headers, body: payload });
   if (answer.statusCode !== 200) throw new Error(`answered ${answer.statusCode}`);
   await answer.body.text();
 }
 
-/** Runs `drain`, which resolves when every job is recorded as done. */
-export async function measure(drain) {
+/** Jobs of a queue: `fill` puts so many there, from number 0; `drain` resolves when every one of them is recorded as done. */
+export async function measure(fill, drain) {
+  await fill(before.length);
+  await drain(before.length);
+  current = paths;
+  await fill(paths.length);
   console.log("ready");
   await once(process.stdin, "data");
   const cpu = process.cpuUsage();
   const startMs = performance.now();
-  await drain();
+  await drain(paths.length);
   const tookMs = performance.now() - startMs;
   const { user, system } = process.cpuUsage(cpu);
   console.log(`peer ${JSON.stringify({ tookMs, cpuMs: (user + system) / 1_000 })}`);
@@ -44,7 +49,7 @@ export async function measure(drain) {
 }
 
 /** Resolves at the `jobs`-th call of `done`. */
-export function countdown() {
+export function countdown(jobs) {
   let left = jobs;
   let finish;
   const all = new Promise((resolve) => {

@@ -17,23 +17,37 @@ import java.util.concurrent.CountDownLatch;
 
 /** db-scheduler on MySQL: its lock-and-fetch polling, as many threads as calls may be under way, the JDK's HTTP client. */
 public class Leg {
-  // Arguments: JDBC URL, user, target, threads, payload, a file with the path of each job on a line.
+  // Arguments: JDBC URL, user, target, threads, payload, two files with the path of each job on a line: warm-up, measured.
   public static void main(String[] args) throws Exception {
-    String target = args[2];
-    int threads = Integer.parseInt(args[3]);
-    String payload = args[4];
-    String[] paths = Files.readAllLines(Path.of(args[5])).toArray(String[]::new);
-    int jobs = paths.length;
-
     HikariConfig config = new HikariConfig();
     config.setJdbcUrl(args[0]);
     config.setUsername(args[1]);
-    config.setMaximumPoolSize(threads);
+    config.setMaximumPoolSize(Integer.parseInt(args[3]));
     HikariDataSource source = new HikariDataSource(config);
-    fill(source, jobs);
-
     HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-    CountDownLatch left = new CountDownLatch(jobs);
+    createTable(source);
+    String[] before = Files.readAllLines(Path.of(args[5])).toArray(String[]::new);
+    fill(source, before.length);
+    drain(source, client, args, before).stop();
+    String[] paths = Files.readAllLines(Path.of(args[6])).toArray(String[]::new);
+    fill(source, paths.length);
+
+    System.out.println("ready");
+    System.in.read();
+    long cpu = cpuNanos();
+    long start = System.nanoTime();
+    drain(source, client, args, paths);
+    double tookMs = (System.nanoTime() - start) / 1e6;
+    double cpuMs = (cpuNanos() - cpu) / 1e6;
+    System.out.printf(java.util.Locale.ROOT, "peer {\"tookMs\":%.1f,\"cpuMs\":%.1f}%n", tookMs, cpuMs);
+    System.exit(0);
+  }
+
+  /** Until every job has been called and its row is gone; answers what still polls. */
+  private static Scheduler drain(HikariDataSource source, HttpClient client, String[] args, String[] paths) throws Exception {
+    String target = args[2];
+    String payload = args[4];
+    CountDownLatch left = new CountDownLatch(paths.length);
     OneTimeTask<Void> task = Tasks.oneTime("call").execute((instance, context) -> {
       String id = instance.getId();
       HttpRequest request = HttpRequest.newBuilder(URI.create(target + paths[Integer.parseInt(id)]))
@@ -52,15 +66,10 @@ public class Leg {
       left.countDown();
     });
     Scheduler scheduler = Scheduler.create(source, task)
-        .threads(threads)
+        .threads(Integer.parseInt(args[3]))
         .pollUsingLockAndFetch(1.0, 4.0)
         .pollingInterval(Duration.ofMillis(100))
         .build();
-
-    System.out.println("ready");
-    System.in.read();
-    long cpu = cpuNanos();
-    long start = System.nanoTime();
     scheduler.start();
     left.await();
     try (var connection = source.getConnection(); var statement = connection.createStatement()) {
@@ -70,18 +79,15 @@ public class Leg {
         Thread.sleep(10);
       }
     }
-    double tookMs = (System.nanoTime() - start) / 1e6;
-    double cpuMs = (cpuNanos() - cpu) / 1e6;
-    System.out.printf(java.util.Locale.ROOT, "peer {\"tookMs\":%.1f,\"cpuMs\":%.1f}%n", tookMs, cpuMs);
-    System.exit(0);
+    return scheduler;
   }
 
   private static long cpuNanos() {
     return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
   }
 
-  /** The table as the project publishes it for MySQL, and a row for each job. */
-  private static void fill(HikariDataSource source, int jobs) throws Exception {
+  /** The table as the project publishes it for MySQL. */
+  private static void createTable(HikariDataSource source) throws Exception {
     try (var connection = source.getConnection(); var statement = connection.createStatement()) {
       statement.execute("DROP TABLE IF EXISTS scheduled_tasks");
       statement.execute("CREATE TABLE scheduled_tasks (task_name VARCHAR(100) NOT NULL, task_instance VARCHAR(100) NOT NULL,"
@@ -90,6 +96,12 @@ public class Leg {
           + " last_heartbeat TIMESTAMP(6) NULL, version BIGINT NOT NULL, priority SMALLINT, state VARCHAR(20),"
           + " PRIMARY KEY (task_name, task_instance), INDEX execution_time_idx (execution_time), INDEX last_heartbeat_idx (last_heartbeat),"
           + " INDEX priority_execution_time_idx (priority DESC, execution_time ASC))");
+    }
+  }
+
+  /** A row for each job. */
+  private static void fill(HikariDataSource source, int jobs) throws Exception {
+    try (var connection = source.getConnection()) {
       connection.setAutoCommit(false);
       try (var insert = connection.prepareStatement(
           "INSERT INTO scheduled_tasks (task_name, task_instance, execution_time, picked, version) VALUES ('call', ?, ?, false, 1)")) {
