@@ -16,6 +16,8 @@ const START_MS = 15_000;
 const STOP_MS = 20_000;
 const RAW_MS = 120_000;
 const ASK_MS = 10_000;
+/** How long one request waits for calls: shorter than ASK_MS, and Ctrl-C is heard in between. */
+const WAIT_MS = 5_000;
 const LOOK_EVERY_MS = 10;
 
 export interface Target extends AsyncDisposable {
@@ -61,11 +63,12 @@ export async function startTarget(tlsOrigins: number = 0): Promise<Target> {
     count: async (group) => (await ask(group === undefined ? "count" : `count/${group}`)) as number,
     async arrived(group, calls, deadlineMs, signal) {
       const endMs = performance.now() + deadlineMs;
-      while (performance.now() < endMs) {
+      for (;;) {
         signal.throwIfAborted();
-        if (await ask(`arrived/${group}/${calls}`)) return true;
+        const waitMs = Math.max(0, Math.min(WAIT_MS, Math.ceil(endMs - performance.now())));
+        if (await ask(`arrived/${group}/${calls}/${waitMs}`)) return true;
+        if (performance.now() >= endMs) return false;
       }
-      return false;
     },
     most: async () => (await ask("most")) as number,
     connections: async () => (await ask("connections")) as number,

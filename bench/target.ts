@@ -5,8 +5,8 @@
  * A path is /<kind>/<value>/<priority>/<group>: /ok/0 · /delay/20 (ms) · /status/503 · /flaky/30 (of a hundred calls so many are
  * answered 500, told by the job's id and the attempt, so that a run can be repeated) · /hang/0.
  *
- * It can be waited for (/_target/arrived/<group>/<n>: answered when so many calls of a group have come), because asking a hundred
- * times a second takes a core from what is measured; /_target/most is the greatest number of calls under way at once.
+ * /_target/arrived/<group>/<n>/<ms> is answered true when so many calls of a group have come, false after so long: asking for their
+ * count a hundred times a second takes time from what is measured. /_target/most is the greatest number of calls at once.
  *
  * `node bench/target.ts DIR N` listens over TLS too, with the certificate in DIR for `localhost`, on N ports: an origin each.
  */
@@ -27,8 +27,6 @@ export interface TargetCalls {
 }
 
 const CALLS_MAX = 1_000_000;
-/** Who waits for calls is told "not yet" after so long, and may ask again. */
-const WAIT_MS = 5_000;
 
 interface Waiting {
   readonly group: number;
@@ -62,13 +60,13 @@ class Calls implements TargetCalls {
     if (this.#waiting.size > 0) this.#tell();
   }
 
-  /** Answers true as soon as so many calls of the group have come, false when they have not within WAIT_MS. */
-  wait(group: number, count: number, answer: (arrived: boolean) => void): void {
+  /** Answers true as soon as so many calls of the group have come, false when they have not within `waitMs`. */
+  wait(group: number, count: number, waitMs: number, answer: (arrived: boolean) => void): void {
     const giveUp = () => {
       this.#waiting.delete(waiting);
       answer(false);
     };
-    const timer = setTimeout(giveUp, WAIT_MS);
+    const timer = setTimeout(giveUp, waitMs);
     const arrived = () => {
       clearTimeout(timer);
       answer(true);
@@ -104,8 +102,8 @@ async function serve(certificates: string, tlsPorts: number): Promise<number> {
   let connections = 0;
   const open = new Open();
   const origins: string[] = [];
-  const tell = (what: string, group: string | undefined, count: string, end: Answer) => {
-    if (what === "arrived") return calls.wait(Number(group), Number(count), end);
+  const tell = (what: string, [group, count, waitMs]: readonly string[], end: Answer) => {
+    if (what === "arrived") return calls.wait(Number(group), Number(count), Number(waitMs), end);
     if (what === "reset") {
       [calls, connections] = [new Calls(), 0];
       open.most = open.now;
@@ -114,9 +112,10 @@ async function serve(certificates: string, tlsPorts: number): Promise<number> {
     end(answers[what] ?? calls.count(group));
   };
   const listener = (request: IncomingMessage, response: ServerResponse) => {
-    const [, kind = "", value = "", priority, group = ""] = (request.url ?? "").split("/");
+    const [, kind = "", value = "", ...rest] = (request.url ?? "").split("/");
     if (kind === "_target")
-      return tell(value, priority, group, (content) => response.end(JSON.stringify(content)));
+      return tell(value, rest, (content) => response.end(JSON.stringify(content)));
+    const [priority, group] = rest;
     calls.add(request.headers, Number(priority), Number(group));
     open.add();
     const end = (status: number) => {
