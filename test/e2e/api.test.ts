@@ -1,15 +1,14 @@
 /** The API as production runs it: the gateway as a process of its own, real HTTP, a real MySQL. */
 import assert from "node:assert/strict";
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { after, before, test } from "node:test";
-import { createConnection } from "mysql2/promise";
-import { controlDatabase } from "#adapters/mysql/database-names.ts";
 import { type ApiAnswer, type ApiClient, openClient } from "#test/support/api-client.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
+import { addTenant, type OwnGateway, startGateway } from "#test/support/own-gateway.ts";
 import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
-import { type OwnProcess, startProcess } from "#test/support/worker-process.ts";
+import { startProcess } from "#test/support/worker-process.ts";
 import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const UP_MS = 20_000;
@@ -20,67 +19,39 @@ const MINIMAL = {
 };
 
 const run = randomBytes(5).toString("hex");
-const acmeKey = `acme-${run}`;
-const otherKey = `other-${run}`;
-const readerKey = `reader-${run}`;
 
 const history = await makeTestKeyspace();
 let databases: TestDatabases;
 let proxy: TcpProxy;
-let gateway: OwnProcess;
+let gateway: OwnGateway;
 let url: string;
 let acme: ApiClient;
+let otherKey: string;
+let readerKey: string;
 
 before(async () => {
   databases = await makeTestDatabases();
-  await addKeys(databases);
   const target = new URL(databases.mysqlUrl);
   const targetPort = Number(target.port || 3306);
   proxy = await openTcpProxy({ targetHost: target.hostname, targetPort, readsStatements: false });
   target.hostname = "127.0.0.1";
   target.port = String(proxy.port);
-  gateway = startProcess("local/gateway.ts", {
-    MYSQL_URL: target.href,
-    DATABASE_PREFIX: databases.databasePrefix,
-    ...history.env,
-    API_PORT: "0",
-    LOG_LEVEL: "silent",
-  });
-  url = (await gateway.line("gateway listening on", UP_MS)).replace(/^.* on /, "");
-  acme = openClient(url, acmeKey);
+  gateway = await startGateway({ ...databases, mysqlUrl: target.href }, history.env);
+  url = gateway.url;
+  const { key, addKey } = await addTenant(databases, "acme");
+  acme = openClient(url, key);
+  readerKey = await addKey(["read"]);
+  otherKey = (await addTenant(databases, "other")).key;
 });
 
 after(async () => {
-  gateway.signal("SIGTERM");
-  const end = await gateway.ended(15_000);
+  gateway.process.signal("SIGTERM");
+  const end = await gateway.process.ended(15_000);
   await gateway[Symbol.asyncDispose]();
   await proxy.close();
   await databases.drop();
   assert.deepEqual(end, { code: 0, signal: null });
 });
-
-async function addKeys({ mysqlUrl, databasePrefix }: TestDatabases): Promise<void> {
-  const database = controlDatabase(databasePrefix);
-  const connection = await createConnection({ uri: mysqlUrl, database });
-  const all = ["read", "write", "admin"];
-  for (const tenant of [`acme-${run}`, `other-${run}`])
-    await connection.query(
-      "INSERT INTO tenants (id, name, created_at) VALUES (?, ?, UTC_TIMESTAMP(3))",
-      [tenant, tenant],
-    );
-  for (const [key, tenant, scopes] of [
-    [acmeKey, `acme-${run}`, all],
-    [otherKey, `other-${run}`, all],
-    [readerKey, `acme-${run}`, ["read"]],
-  ] as const) {
-    const hash = createHash("sha256").update(key).digest();
-    await connection.query(
-      "INSERT INTO api_keys (key_hash, tenant_id, scopes, created_at) VALUES (?, ?, ?, UTC_TIMESTAMP(3))",
-      [hash, tenant, JSON.stringify(scopes)],
-    );
-  }
-  await connection.end();
-}
 
 function assertProblem(answer: ApiAnswer, status: number, field?: string): void {
   assert.equal(answer.status, status, answer.text);

@@ -12,11 +12,12 @@ import { systemRandom } from "#adapters/system/random.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import { archiveJobs } from "#core/services/archiver/archive-jobs.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
+import { type ApiClient, openClient } from "#test/support/api-client.ts";
 import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { makeTestKeyspace, ownCassandra } from "#test/support/cassandra.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { addTenant, type OwnGateway, startGateway } from "#test/support/own-gateway.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
-import { type Gateway, startGateway } from "#test/support/start-gateway.ts";
 import { startTick, startWorker } from "#test/support/worker-process.ts";
 import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
@@ -35,12 +36,14 @@ type Json = any;
 const keyspace = await makeTestKeyspace();
 let databases: TestDatabases;
 let sink: Sink;
-let gateway: Gateway;
+let gateway: OwnGateway;
+let acme: ApiClient;
 
 before(async () => {
   databases = await makeTestDatabases();
   sink = await openSink();
-  gateway = await startGateway({ ...databases, env: keyspace.env });
+  gateway = await startGateway(databases, keyspace.env);
+  acme = await clientOf(databases, gateway);
 });
 after(async () => {
   await gateway[Symbol.asyncDispose]();
@@ -48,7 +51,12 @@ after(async () => {
   await databases.drop();
 });
 
-async function create(path: string, more: object = {}, { api } = gateway): Promise<string> {
+/** A tenant of its own at the API of these databases. */
+async function clientOf(own: TestDatabases, { url }: OwnGateway): Promise<ApiClient> {
+  return openClient(url, (await addTenant(own, "acme")).key);
+}
+
+async function create(path: string, more: object = {}, api = acme): Promise<string> {
   const answer = await api("POST", "/v1/tasks", {
     schedule: { type: "at", at: new Date().toISOString() },
     request: { url: sink.url + path, body: "b".repeat(300) },
@@ -59,7 +67,7 @@ async function create(path: string, more: object = {}, { api } = gateway): Promi
   return answer.body.id;
 }
 
-async function get(path: string, { api } = gateway): Promise<Json> {
+async function get(path: string, api = acme): Promise<Json> {
   const answer = await api("GET", path);
   assert.equal(answer.status, 200, answer.text);
   return answer.body;
@@ -242,7 +250,7 @@ describe("Cassandra killed for a while", { timeout: 240_000 }, () => {
     open.defer(() => others.drop());
     const env = { CASSANDRA_CONTACT_POINTS: contactPoints, ...SHORT };
     const own = { ...others, env };
-    const away = open.use(await startGateway(own));
+    const away = await clientOf(others, open.use(await startGateway(others, env)));
     open.use(startWorker("scheduler", { ...others, env: SHORT }));
     open.use(startWorker("executor", { ...others, env: SHORT }));
     const calls = () => sink.calls().filter(({ path }) => path === "/ok/away");
@@ -270,7 +278,7 @@ describe("Cassandra killed for a while", { timeout: 240_000 }, () => {
     assert.ok((await inMysql()) >= leftBefore + fired - 2, "nothing was deleted");
 
     await cassandra.restart();
-    await away.api("POST", `/v1/tasks/${taskId}/pause`);
+    await away("POST", `/v1/tasks/${taskId}/pause`);
     await using _archiver = startTick("archiver", own);
     await eventually(async () => assert.equal(await inMysql(), 0), DONE_MS);
     const page = await get(`/v1/tasks/${taskId}/jobs?limit=200&status=succeeded`, away);
@@ -279,10 +287,10 @@ describe("Cassandra killed for a while", { timeout: 240_000 }, () => {
     for (const { key } of calls()) assert.ok(ids.has(key), "no job is lost");
   });
 
-  async function assertReadersAreTold(away: Gateway, taskId: string, archivedId: string) {
+  async function assertReadersAreTold(away: ApiClient, taskId: string, archivedId: string) {
     const asked = async (path: string) => {
       const startedMs = performance.now();
-      const answer = await away.api("GET", path);
+      const answer = await away("GET", path);
       const tookMs = performance.now() - startedMs;
       assert.ok(tookMs <= ANSWER_MS, `${path} took ${Math.round(tookMs)} ms`);
       return answer;
