@@ -35,5 +35,8 @@ summary { cursor: pointer; }
 .GET, .POST, .PUT, .PATCH, .DELETE { font: 600 11px ui-monospace, monospace; }
 .GET, .good { color: light-dark(#0a7a3d, #5bd48a); } .POST { color: light-dark(#0b57d0, #8ab4f8); }
 .PUT, .PATCH { color: light-dark(#9a5b00, #f0b45b); } .DELETE, .bad { color: light-dark(#b3261e, #f28b82); }
-@media (max-width: 800px) { body { display: block; } nav { position: static; height: auto; } main { padding: 16px; } }
+@media (max-width: 800px) {
+  body { display: block; overflow-wrap: anywhere; } nav { position: static; height: auto; } main { padding: 16px; }
+  table, tbody, tr, td { display: block; } td:first-child { width: auto; padding-bottom: 0; } td + td { border-top: 0; padding: 0 0 6px 12px; }
+}
 `;
