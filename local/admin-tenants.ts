@@ -1,8 +1,11 @@
 import { parseTenantId, type TenantId } from "#core/domain/ids.ts";
+import { TENANT_WEIGHT_MAX } from "#core/domain/limits.ts";
 import { type ChosenQuotas, effectiveQuotas, type Quotas } from "#core/domain/quotas.ts";
+import { TENANT_WEIGHT_DEFAULT, TENANT_WEIGHT_MIN } from "#core/domain/tenant-weight.ts";
 import type { Tenant } from "#core/ports/control-store.ts";
 import { createTenant } from "#core/services/access/create-tenant.ts";
 import { setQuotas } from "#core/services/access/set-quotas.ts";
+import { setWeight } from "#core/services/access/set-weight.ts";
 import { isoInstant, listAnswer, readAll } from "./admin-answers.ts";
 import {
   type AdminAnswer,
@@ -31,7 +34,7 @@ export const tenantCommands: readonly AdminCommand[] = [
     name: "tenant list",
     operands: [],
     options: {},
-    about: "lists all tenants with their status and quotas",
+    about: "lists all tenants with their status, quotas and weight",
     run: list,
   },
   {
@@ -40,6 +43,13 @@ export const tenantCommands: readonly AdminCommand[] = [
     options: { tasks: "N", "body-bytes": "N", "min-interval": "SECONDS" },
     about: "sets quotas, 'default' takes one back; without options it shows them",
     run: quotas,
+  },
+  {
+    name: "tenant weight",
+    operands: ["TENANT"],
+    options: { weight: "N" },
+    about: `sets how much of a share its jobs get beside others', from ${TENANT_WEIGHT_MIN} to ${TENANT_WEIGHT_MAX}; 'default' takes it back, without the option it is shown`,
+    run: weigh,
   },
   {
     name: "tenant disable",
@@ -96,6 +106,7 @@ async function list({ control }: AdminDeps): Promise<AdminAnswer> {
     TASKS: (tenant) => quotaText(tenant, "tasksMax"),
     "BODY BYTES": (tenant) => quotaText(tenant, "bodyBytesMax"),
     "MIN INTERVAL": (tenant) => quotaText(tenant, "minIntervalSeconds"),
+    WEIGHT: weightText,
     NAME: ({ name }) => name,
   });
 }
@@ -128,6 +139,42 @@ function readQuota(option: string, text: string): number | null {
   refuse(`--${option} has to be a whole number or 'default', not '${shorten(text)}'`);
 }
 
+async function weigh(
+  deps: AdminDeps,
+  [id = ""]: readonly string[],
+  { weight: text }: Readonly<Record<string, string | undefined>>,
+): Promise<AdminAnswer> {
+  const tenant = text === undefined ? await find(deps, id) : await setWeightTo(deps, id, text);
+  return { json: present(tenant), lines: [`weight  ${weightText(tenant)}`] };
+}
+
+async function setWeightTo(deps: AdminDeps, id: string, text: string): Promise<Tenant> {
+  const bad = (): never =>
+    refuse(
+      `--weight has to be a number from ${TENANT_WEIGHT_MIN} to ${TENANT_WEIGHT_MAX} or 'default', not '${shorten(text)}'`,
+    );
+  if (text !== "default" && !/^\d{1,3}(\.\d{1,6})?$/.test(text)) bad();
+  const weight = text === "default" ? null : Number(text);
+  const set = await setWeight(deps, tenantIdOf(id), weight);
+  switch (set.kind) {
+    case "set":
+      return set.tenant;
+    case "out-of-bounds":
+      return bad();
+    case "no-such-tenant":
+      return noSuchTenant(id);
+  }
+}
+
+/** As it is: a change of nothing. */
+async function find({ control }: AdminDeps, id: string): Promise<Tenant> {
+  return (await control.setQuotas(tenantIdOf(id), {})) ?? noSuchTenant(id);
+}
+
+function weightText({ weight }: Tenant): string {
+  return weight === undefined ? `${TENANT_WEIGHT_DEFAULT} (default)` : String(weight);
+}
+
 async function setStatus(
   { control }: AdminDeps,
   id: string,
@@ -154,6 +201,7 @@ function present(tenant: Tenant) {
     status,
     quotas: tenant.quotas,
     effectiveQuotas: effectiveQuotas(tenant.quotas),
+    weight: tenant.weight ?? null,
     createdAt: isoInstant(createdAtMs),
   };
 }

@@ -79,6 +79,19 @@ export class MemoryControlStore implements ControlStore {
     });
   }
 
+  async setWeight(id: TenantId, weight: number | null): Promise<Tenant | null> {
+    return this.#change(id, ({ weight: _, ...tenant }) =>
+      weight === null ? tenant : { ...tenant, weight },
+    );
+  }
+
+  async listWeights(limit: number): Promise<ReadonlyMap<TenantId, number>> {
+    const weights = sorted(this.#tenants, null).flatMap(({ id, weight }) =>
+      weight === undefined ? [] : [[id, weight] as const],
+    );
+    return new Map(weights.slice(0, limit));
+  }
+
   async setTenantStatus(id: TenantId, status: TenantStatus): Promise<Tenant | null> {
     return this.#change(id, (tenant) => ({ ...tenant, status }));
   }
@@ -159,6 +172,7 @@ export class MemoryControlStore implements ControlStore {
       quotas: {
         ...effectiveQuotas(tenant.quotas),
         ...(tenant.endpointLimit && { endpointLimit: tenant.endpointLimit }),
+        ...(tenant.weight !== undefined && { weight: tenant.weight }),
       },
     };
   }

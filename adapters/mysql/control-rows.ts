@@ -16,23 +16,28 @@ import type { Cell, Row } from "./pool.ts";
 
 /** Of findPrincipalByKeySql and findPrincipalByArnSql. */
 export function readKnownPrincipal([tenantId, scopes, status, ...rest]: Row): KnownPrincipal {
-  const [atOnce, perSecond, ...quotas] = rest;
+  const [atOnce, perSecond, weight, ...quotas] = rest;
   return {
     tenantId: readTenantId(tenantId),
     scopes: scopes as Scope[],
     tenantStatus: readStatus(status),
-    quotas: { ...effectiveQuotas(readQuotas(quotas)), ...readEndpointLimit(atOnce, perSecond) },
+    quotas: {
+      ...effectiveQuotas(readQuotas(quotas)),
+      ...readEndpointLimit(atOnce, perSecond),
+      ...readWeight(weight),
+    },
   };
 }
 
 export function readTenant([id, name, createdAt, status, ...rest]: Row): Tenant {
-  const [atOnce, perSecond, ...quotas] = rest;
+  const [atOnce, perSecond, weight, ...quotas] = rest;
   return {
     id: readTenantId(id),
     name: String(name),
     status: readStatus(status),
     quotas: readQuotas(quotas),
     ...readEndpointLimit(atOnce, perSecond),
+    ...readWeight(weight),
     createdAtMs: readInstant(createdAt),
   };
 }
@@ -78,6 +83,11 @@ function readEndpointLimit(
   return concurrency === null && perSecond === null
     ? {}
     : { endpointLimit: { concurrency, perSecond } };
+}
+
+function readWeight(cell: Cell | undefined): Pick<Tenant, "weight"> {
+  const weight = readNumber(cell);
+  return weight === null ? {} : { weight };
 }
 
 function readNumber(cell: Cell | undefined): number | null {

@@ -4,6 +4,7 @@ import { KEYS_LISTED_MAX, LIVE_KEYS_MAX } from "#core/domain/limits.ts";
 import type { ControlStore, Tenant } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { RotatingAccount } from "./account.ts";
+import { readTenantId } from "./cells.ts";
 import { readApiKey, readKnownPrincipal, readMappedPrincipal, readTenant } from "./control-rows.ts";
 import { controlDatabase, DATABASE_PREFIX } from "./database-names.ts";
 import * as apiKeys from "./statements/api-keys.ts";
@@ -58,7 +59,13 @@ function tenantVerbs(
   database: Database,
 ): Pick<
   ControlStore,
-  "createTenant" | "listTenants" | "setQuotas" | "setEndpointLimit" | "setTenantStatus"
+  | "createTenant"
+  | "listTenants"
+  | "listWeights"
+  | "setQuotas"
+  | "setEndpointLimit"
+  | "setWeight"
+  | "setTenantStatus"
 > {
   const update = (id: Tenant["id"], sql: string): Promise<Tenant | null> =>
     database.transaction(async (session) => {
@@ -78,8 +85,13 @@ function tenantVerbs(
     async listTenants(after, limit) {
       return (await database.select(tenants.listTenantsSql(after, limit))).map(readTenant);
     },
+    async listWeights(limit) {
+      const rows = await database.select(tenants.listWeightsSql(limit));
+      return new Map(rows.map(([id, weight]) => [readTenantId(id), Number(weight)]));
+    },
     setQuotas: (id, quotas) => update(id, tenants.updateQuotasSql(id, quotas)),
     setEndpointLimit: (id, limit) => update(id, tenants.updateEndpointLimitSql(id, limit)),
+    setWeight: (id, weight) => update(id, tenants.updateWeightSql(id, weight)),
     setTenantStatus: (id, status) => update(id, tenants.updateTenantStatusSql(id, status)),
   };
 }

@@ -33,6 +33,12 @@ export const TASKS_QUOTA_MAX = 10_000_000;
 export const MIN_INTERVAL_SECONDS_DEFAULT = 1;
 export const MIN_INTERVAL_SECONDS_MAX = 366 * 86_400;
 
+// A tenant's weight beside others: the least is one in so many. How many tenants that have one are read, and how often.
+export const TENANT_WEIGHT_ONE_IN_MAX = 4;
+export const TENANT_WEIGHT_MAX = 8;
+export const TENANT_WEIGHTS_MAX = 10_000;
+export const TENANT_WEIGHTS_AGAIN_MS = 30_000;
+
 // Access.
 export const API_KEY_BYTES = 32;
 /** Live keys of a tenant with the same scopes: the one in use and the one that replaces it. */
@@ -129,9 +135,8 @@ export const GUESSED_PER_SECOND_MAX = 1_500;
 export const HELD_RATE_SECONDS_SHARED = 1;
 /** Critical jobs are claimed up to here whatever else is held. */
 export const HELD_CRITICAL_MIN = 100;
-/** Executors make critical tasks themselves that are due this soon, of one tenant at most so many at a time while others wait. */
+/** Executors make critical tasks themselves that are due this soon. */
 export const FAST_AHEAD_MS = 2_000;
-export const FAST_PER_TENANT_MAX = 2;
 /** For so many slots there is one more that only critical jobs may take. */
 export const CRITICAL_SLOTS_ONE_IN = 8;
 /** For so many slots there is one more that only tenants with fewer calls under way than this may take. */
@@ -163,6 +168,8 @@ export const FAILURE_BODY_BYTES_KEPT = 1 * KIB;
 // Lanes: a tenant's share of each window, in jobs of a priority; what is counted at most, by window, tenant and priority.
 export const LANE_WINDOW_MS = 10_000;
 export const LANE_SHARE_JOBS = 100;
+/** Of critical ones: two a second are within it for ever. */
+export const LANE_SHARE_CRITICAL_JOBS = 40;
 export const LANE_COUNTS_MAX = 200_000;
 
 // Call limits: what may be set, and up to where waiting jobs are counted for the API.

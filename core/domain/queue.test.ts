@@ -3,14 +3,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { TenantId } from "./ids.ts";
 import {
+  FIRST_STRIPE,
   LANES,
+  laneBehind,
   oneLaneDown,
   PRIORITIES,
   priorityOfQueue,
   priorityOfRank,
   priorityRank,
   QUEUES,
-  queueBehind,
   queueOf,
   shareRoom,
 } from "./queue.ts";
@@ -118,10 +119,11 @@ test("the stripes of a priority share one weight", () => {
 
 test("room that only critical jobs may take: they get it, others never do", () => {
   const limits = (any: number, critical: number) =>
-    shareRoom([0, 16, 48], { any, critical }).map(({ queue: number, limit }) => [number, limit]);
-  assert.deepEqual(limits(0, 8), [[0, 8]]);
+    shareRoom([0, 1, 16, 48], { any, critical }).map(({ queue: number, limit }) => [number, limit]);
+  assert.deepEqual(limits(0, 8), [[0, 8]], "not what is beyond its tenant's share");
   assert.deepEqual(limits(70, 8), [
-    [0, 78],
+    [0, 55],
+    [1, 24],
     [16, 60],
     [48, 10],
   ]);
@@ -140,8 +142,9 @@ test("work-conserving: what one queue does not want goes to the others, by their
   );
 });
 
-test("lanes by how many of the tenant are in front: its share, 4 times, 16 times, its stripe", () => {
-  const lane = (inFront: number) => queueBehind("high", "acme" as TenantId, inFront, 100) - 16;
-  assert.deepEqual([0, 99, 100, 399, 400, 1_599].map(lane), [0, 0, 1, 1, 2, 2]);
-  assert.equal(16 + lane(1_600), oneLaneDown(18, "acme" as TenantId));
+test("lanes by how many of the tenant are in front: its share, 4 times, 16 times, a stripe", () => {
+  const lanes = [0, 99, 100, 399, 400, 1_599, 1_600, 1e9].map((inFront) =>
+    laneBehind(inFront, 100),
+  );
+  assert.deepEqual(lanes, [0, 0, 1, 1, 2, 2, FIRST_STRIPE, FIRST_STRIPE]);
 });

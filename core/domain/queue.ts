@@ -1,6 +1,7 @@
 /**
  * The place of a job in line: `queue` = priority × 16 + lane. Lower numbers are more urgent.
- * Lane 0 is within the tenant's share, 1 up to 4×, 2 up to 16×, 3 to 15 are stripes of the rest by tenant.
+ * Lane 0 is within the tenant's share, 1 up to 4×, 2 up to 16×, 3 to 15 are stripes of the rest by tenant, several of them for a
+ * tenant of more weight.
  */
 import { assert } from "./assert.ts";
 import type { TenantId } from "./ids.ts";
@@ -13,7 +14,7 @@ export const PRIORITY_DEFAULT: Priority = "normal";
 export const LANES = 16;
 export const QUEUES = PRIORITIES.length * LANES;
 export const FIRST_STRIPE = 3;
-const STRIPES = LANES - FIRST_STRIPE;
+export const STRIPES = LANES - FIRST_STRIPE;
 
 /** 0 for critical to 3 for low: also the number stored with tasks. */
 export function priorityRank(priority: Priority): number {
@@ -26,18 +27,12 @@ export function priorityOfRank(rank: number): Priority {
   return priority;
 }
 
-/** The queue of a job with `inFront` jobs of its tenant before it, of which `share` are the tenant's fair part. */
-export function queueBehind(
-  priority: Priority,
-  tenantId: TenantId,
-  inFront: number,
-  share: number,
-): number {
-  const queue = queueOf(priority);
-  if (inFront < share) return queue;
-  if (inFront < 4 * share) return queue + 1;
-  if (inFront < 16 * share) return queue + 2;
-  return stripeOf(queue, tenantId);
+/** The lane of a job with `inFront` jobs of its tenant before it, of which `share` are the tenant's part; FIRST_STRIPE: a stripe. */
+export function laneBehind(inFront: number, share: number): number {
+  if (inFront < share) return 0;
+  if (inFront < 4 * share) return 1;
+  if (inFront < 16 * share) return 2;
+  return FIRST_STRIPE;
 }
 
 /** The queue of a job that is within its tenant's share. */
@@ -58,7 +53,12 @@ export function oneLaneDown(queue: number, tenantId: TenantId): number {
 }
 
 function stripeOf(firstLane: number, tenantId: TenantId): number {
-  return firstLane + FIRST_STRIPE + (partitionOfTenant(tenantId) % STRIPES);
+  return firstLane + FIRST_STRIPE + firstStripeOf(tenantId);
+}
+
+/** The stripe, from 0, that a tenant's hash gives it. */
+export function firstStripeOf(tenantId: TenantId): number {
+  return partitionOfTenant(tenantId) % STRIPES;
 }
 
 /** Weights between the priorities that share room; critical has room of its own. */
@@ -79,15 +79,16 @@ export interface ClaimShare {
 export interface Room {
   /** For jobs of any priority. */
   readonly any: number;
-  /** More, that only critical jobs may take. */
+  /** More, that only critical jobs within their tenant's share may take: those of queue 0. */
   readonly critical: number;
   /** At most so many are asked of a queue that has fewer, so that others get its share; Infinity where it is not known. */
   readonly wantedBy?: (queue: number) => number;
 }
 
 /**
- * Divides room over the queues that have jobs, most urgent first. Critical may take all of it; the others get at least one each,
- * by weight, what one does not want going to the rest. The limits may add up to more than the room: the claim stops there.
+ * Divides room over the queues that have jobs, most urgent first. Critical may take all of it, but of what is kept for it only
+ * its first lane; the others get at least one each, by weight, what one does not want going to the rest. The limits may add up
+ * to more than the room: the claim stops there.
  */
 export function shareRoom(queues: readonly number[], room: Room): ClaimShare[] {
   const { any, critical, wantedBy = () => Number.POSITIVE_INFINITY } = room;
@@ -100,11 +101,13 @@ export function shareRoom(queues: readonly number[], room: Room): ClaimShare[] {
   const others = groups.filter(({ priority }) => priority !== "critical");
   const rooms = new Map(others.map(({ priority }, i) => [priority, divide(others, any)[i] ?? 0]));
   return groups.flatMap(({ priority, lanes }) => {
-    const own = rooms.get(priority) ?? any + critical;
-    if (own <= 0) return [];
+    const own = rooms.get(priority) ?? any;
     const limits = divide(lanes, own);
-    return lanes.map(({ queue }, i) => {
-      return { queue, limit: Math.max(1, Math.min(Math.ceil(own), Math.ceil(limits[i] ?? 0))) };
+    return lanes.flatMap(({ queue }, i) => {
+      const kept = queue === 0 ? critical : 0;
+      const most = Math.ceil(own) + kept;
+      const limit = Math.min(most, Math.ceil(limits[i] ?? 0) + kept);
+      return most > 0 ? [{ queue, limit: Math.max(1, limit) }] : [];
     });
   });
 }

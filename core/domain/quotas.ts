@@ -17,9 +17,12 @@ export interface Quotas {
   readonly minIntervalSeconds: number;
 }
 
-/** What holds for a caller: its tenant's quotas, and what each endpoint of it is limited to at most; absent: to nothing. */
+/** What holds for a caller: its tenant's quotas. */
 export interface Allowance extends Quotas {
+  /** What each endpoint of it is limited to at most; absent: to nothing. */
   readonly endpointLimit?: LimitValues;
+  /** How much of a share its jobs have beside others'; absent: TENANT_WEIGHT_DEFAULT. */
+  readonly weight?: number;
 }
 
 /** As set for a tenant: null follows the default, also when that changes. */

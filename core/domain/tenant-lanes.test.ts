@@ -1,9 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import type { TenantId } from "./ids.ts";
-import { LANE_COUNTS_MAX, LANE_SHARE_JOBS, LANE_WINDOW_MS } from "./limits.ts";
-import { LANES, priorityOfQueue } from "./queue.ts";
+import {
+  LANE_COUNTS_MAX,
+  LANE_SHARE_CRITICAL_JOBS,
+  LANE_SHARE_JOBS,
+  LANE_WINDOW_MS,
+  TENANT_WEIGHT_MAX,
+} from "./limits.ts";
+import { LANES, PRIORITIES, priorityOfQueue } from "./queue.ts";
 import { TenantLanes } from "./tenant-lanes.ts";
+import { STRIPES_OF_ONE_MAX } from "./tenant-stripes.ts";
+import { TENANT_WEIGHT_MIN } from "./tenant-weight.ts";
 
 const NOW_MS = Date.UTC(2026, 5, 1, 9, 0, 0);
 const ACME = "acme" as TenantId;
@@ -29,6 +38,58 @@ test("a burst goes down the lanes: its share, up to 4 times, up to 16 times, the
   );
   assert.ok(stripe !== undefined && stripe[0] >= 3 && stripe[1] === 2_000 - 16 * share);
   assert.equal(counts.size, 4);
+});
+
+test("of critical jobs a tenant's share is its quota: two a second are within it for ever, a burst is not", () => {
+  const lanes = new TenantLanes();
+  const steady = Array.from({ length: 400 }, (_, i) =>
+    lanes.place(QUIET, "critical", NOW_MS + i * 500),
+  );
+  assert.ok(steady.every((queue) => queue === 0));
+  const burst = Array.from({ length: 700 }, () => lanes.place(ACME, "critical", NOW_MS));
+  const share = LANE_SHARE_CRITICAL_JOBS;
+  const edges = [share - 1, share, 4 * share - 1, 4 * share, 16 * share - 1];
+  assert.deepEqual(
+    edges.map((i) => burst[i]),
+    [0, 1, 1, 2, 2],
+  );
+  assert.ok((burst[16 * share] ?? 0) >= 3);
+});
+
+test("whatever the weights: a share is as large as the weight, what is beyond it goes over as many stripes, evenly", () => {
+  const weight = fc.double({ min: TENANT_WEIGHT_MIN, max: TENANT_WEIGHT_MAX, noNaN: true });
+  fc.assert(
+    fc.property(weight, fc.constantFrom(...PRIORITIES), (of, priority) => {
+      const lanes = new TenantLanes(() => of);
+      const share = (priority === "critical" ? LANE_SHARE_CRITICAL_JOBS : LANE_SHARE_JOBS) * of;
+      const counts = new Map<number, number>();
+      const stripes = Math.min(STRIPES_OF_ONE_MAX, Math.max(1, Math.round(of)));
+      const beyond = 30 * stripes;
+      for (let i = 0; i < Math.ceil(16 * share) + beyond; i++) {
+        const queue = lanes.place(ACME, priority, NOW_MS);
+        assert.equal(priorityOfQueue(queue), priority);
+        counts.set(queue % LANES, (counts.get(queue % LANES) ?? 0) + 1);
+      }
+      assert.equal(counts.get(0), Math.ceil(share));
+      assert.equal(counts.get(1), Math.ceil(4 * share) - Math.ceil(share));
+      assert.equal(counts.get(2), Math.ceil(16 * share) - Math.ceil(4 * share));
+      const each = [...counts].filter(([lane]) => lane > 2).map(([, count]) => count);
+      assert.deepEqual(
+        each,
+        Array.from({ length: stripes }, () => beyond / stripes),
+      );
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test("a weight that is given with the job goes before the one that is known", () => {
+  const lanes = new TenantLanes(() => TENANT_WEIGHT_MIN);
+  for (let i = 0; i < LANE_SHARE_JOBS; i++)
+    assert.equal(lanes.place(ACME, "normal", NOW_MS, 1), 32);
+  assert.equal(lanes.place(ACME, "normal", NOW_MS, 1), 33);
+  assert.equal(lanes.place(ACME, "normal", NOW_MS), 34);
+  assert.equal(lanes.place(ACME, "normal", NOW_MS, 3), 32);
 });
 
 test("tenants and priorities are counted apart", () => {

@@ -27,6 +27,8 @@ export interface Tenant {
   readonly quotas: ChosenQuotas;
   /** Caps of each endpoint that its tasks call; absent: there are none. */
   readonly endpointLimit?: LimitValues;
+  /** How much of a share its jobs have beside others'; absent: TENANT_WEIGHT_DEFAULT. */
+  readonly weight?: number;
   readonly createdAtMs: number;
 }
 
@@ -71,8 +73,14 @@ export interface PrincipalStore {
   findPrincipalByArn(arn: string): Promise<KnownPrincipal | null>;
 }
 
+/** What those ask who make and send jobs. */
+export interface WeightStore {
+  /** Of the tenants that have a weight of their own, by id, the first `limit`. */
+  listWeights(limit: number): Promise<ReadonlyMap<TenantId, number>>;
+}
+
 /** Tenants, their keys and their IAM principals: the control schema. */
-export interface ControlStore extends PrincipalStore {
+export interface ControlStore extends PrincipalStore, WeightStore {
   /** Null when the id is taken, also by the same name. */
   createTenant(id: TenantId, name: string): Promise<Tenant | null>;
   /** By id, those after `after`, at most `limit`. */
@@ -81,6 +89,8 @@ export interface ControlStore extends PrincipalStore {
   setQuotas(id: TenantId, quotas: Partial<ChosenQuotas>): Promise<Tenant | null>;
   /** Sets what is given; null takes it away. Null when there is no such tenant. */
   setEndpointLimit(id: TenantId, limit: Partial<LimitValues>): Promise<Tenant | null>;
+  /** Null goes back to the default. Null when there is no such tenant. */
+  setWeight(id: TenantId, weight: number | null): Promise<Tenant | null>;
   /** Null when there is no such tenant. */
   setTenantStatus(id: TenantId, status: TenantStatus): Promise<Tenant | null>;
 

@@ -11,6 +11,7 @@ import type { ApiKey, ControlStore, Scope } from "#core/ports/control-store.ts";
 import { AWKWARD, makeTenant } from "./builders.ts";
 import type { OpenControl } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
+import { tenantWeightsContract } from "./tenant-weights.contract.ts";
 
 const NO_CHOICE = { tasksMax: null, bodyBytesMax: null, minIntervalSeconds: null };
 const ARN = "arn:aws:iam::123456789012:role/Caller";
@@ -20,6 +21,7 @@ export function controlStoreContract(name: string, open: OpenControl): void {
   tenantsContract(name, open);
   keysContract(name, open);
   principalsContract(name, open);
+  tenantWeightsContract(name, open);
 }
 
 function tenantsContract(name: string, open: OpenControl): void {

@@ -4,6 +4,7 @@ import { createEgressPolicy } from "#adapters/http/egress-policy.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemDigest } from "#adapters/system/digest.ts";
 import { Executor } from "#core/services/executor/executor.ts";
+import { keepWeights } from "../_shared/keep-weights.ts";
 import { openAccount } from "../_shared/open-account.ts";
 import { openVaultOf } from "../_shared/open-vault.ts";
 import { retentionOf, runWorker } from "../_shared/run-worker.ts";
@@ -18,9 +19,10 @@ await runWorker("executor", executorEnv, async (context) => {
     deny: env.EGRESS_DENY,
     ipv6: env.EGRESS_IPV6 === "on",
   });
+  const account = await openAccount(env, logger);
   const shards = openShards({
     mysqlUrl: env.MYSQL_URL,
-    account: await openAccount(env, logger),
+    account,
     databasePrefix: env.DATABASE_PREFIX,
     logger,
     onPoolWait: () => metrics.count("pool_waits", 1),
@@ -28,6 +30,8 @@ await runWorker("executor", executorEnv, async (context) => {
   const shard = shardNamed(shards, env.SHARD);
   const vault = await openVaultOf(env, { shard, clock, logger });
   const caller = openCaller({ clock, logger, policy });
+  const deps = { clock, random, logger, health };
+  const { weightOf, ended } = keepWeights(env, account, deps, stop);
   const executor = new Executor({
     shard,
     caller,
@@ -40,11 +44,12 @@ await runWorker("executor", executorEnv, async (context) => {
     logger,
     retention: retentionOf(env),
     slots: env.EXECUTOR_SLOTS,
+    weightOf,
   });
   health.look = () => executorLook(executor);
   metrics.onRead(() => readExecutor(executor, health, metrics));
   logger.info("started", { shard: env.SHARD });
-  const clean = await runExecutor(executor, { clock, random, logger, health }, stop);
+  const [clean] = await Promise.all([runExecutor(executor, deps, stop), ended]);
   await caller.close();
   await shards.close();
   return clean ? 0 : 1;

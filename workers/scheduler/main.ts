@@ -1,5 +1,6 @@
 import { openShards } from "#adapters/mysql/shards.ts";
 import { Scheduler } from "#core/services/scheduler/scheduler.ts";
+import { keepWeights } from "../_shared/keep-weights.ts";
 import { openAccount } from "../_shared/open-account.ts";
 import { runLoop } from "../_shared/run-loop.ts";
 import { retentionOf, runWorker } from "../_shared/run-worker.ts";
@@ -13,15 +14,19 @@ await runWorker(
   "scheduler",
   schedulerEnv,
   async ({ env, clock, random, metrics, logger, health, stop }) => {
+    const account = await openAccount(env, logger);
     const shards = openShards({
       mysqlUrl: env.MYSQL_URL,
-      account: await openAccount(env, logger),
+      account,
       databasePrefix: env.DATABASE_PREFIX,
       logger,
       onPoolWait: () => metrics.count("pool_waits", 1),
     });
     const { tasks } = shardNamed(shards, env.SHARD);
-    const scheduler = new Scheduler({ tasks, metrics, clock, retention: retentionOf(env) });
+    const deps = { clock, random, logger, health };
+    const { weightOf, ended } = keepWeights(env, account, deps, stop);
+    const retention = retentionOf(env);
+    const scheduler = new Scheduler({ tasks, metrics, clock, retention, weightOf });
     const loop = {
       name: TICK,
       meanwhile:
@@ -38,7 +43,7 @@ await runWorker(
       metrics.gauge("materialize_age", Math.round(health.sinceGoodMs(TICK)) / 1_000),
     );
     logger.info("started", { shard: env.SHARD });
-    await runLoop({ clock, random, logger, health }, loop, stop);
+    await Promise.all([runLoop(deps, loop, stop), ended]);
     await shards.close();
     return 0;
   },

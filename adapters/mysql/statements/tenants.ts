@@ -10,8 +10,9 @@ const QUOTA_COLUMN: { readonly [Name in keyof Quotas]: string } = {
   minIntervalSeconds: "min_interval_seconds",
 };
 export const QUOTA_COLUMNS = Object.values(QUOTA_COLUMN).join(", ");
-export const ENDPOINT_LIMIT_COLUMNS = "endpoint_concurrency, endpoint_per_second";
-const COLUMNS = `id, name, created_at, status, ${ENDPOINT_LIMIT_COLUMNS}, ${QUOTA_COLUMNS}`;
+/** What holds for a tenant beside its quotas. */
+export const SETTING_COLUMNS = "endpoint_concurrency, endpoint_per_second, weight";
+const COLUMNS = `id, name, created_at, status, ${SETTING_COLUMNS}, ${QUOTA_COLUMNS}`;
 
 /**
  * Adds an active tenant with the default quotas.
@@ -27,7 +28,7 @@ export function insertTenantSql(id: TenantId, name: string): string {
  * One tenant.
  *
  * Index: primary key. Locks: with "update", the row: keys of a tenant are made one after the other. Isolation: READ COMMITTED.
- * Result: (id, name, created_at, status, caps of endpoints, quotas), or none.
+ * Result: (id, name, created_at, status, caps of endpoints, weight, quotas), or none.
  */
 export function selectTenantSql(id: TenantId, lock: "none" | "update" = "none"): string {
   return `SELECT ${COLUMNS} FROM tenants WHERE id = ${text(id)}${lock === "update" ? " FOR UPDATE" : ""}`;
@@ -72,6 +73,25 @@ export function updateEndpointLimitSql(id: TenantId, limit: Partial<LimitValues>
       : [`endpoint_per_second = ${perSecond === null ? "NULL" : real(perSecond)}`]),
   ];
   return `UPDATE tenants SET ${["id = id", ...changes].join(", ")} WHERE id = ${text(id)}`;
+}
+
+/**
+ * Sets how much of a share a tenant has.
+ *
+ * Index: primary key. Locks: the row. Isolation: READ COMMITTED. Result: 1, or 0 when there is no such tenant or it is so already.
+ */
+export function updateWeightSql(id: TenantId, weight: number | null): string {
+  return `UPDATE tenants SET weight = ${weight === null ? "NULL" : real(weight)} WHERE id = ${text(id)}`;
+}
+
+/**
+ * Tenants that have a weight of their own.
+ *
+ * Index: weighted, a range without those that have none, which are nearly all. Locks: none. Isolation: READ COMMITTED.
+ * Result: (id, weight) by id, at most `limit`.
+ */
+export function listWeightsSql(limit: number): string {
+  return `SELECT id, weight FROM tenants FORCE INDEX (weighted) WHERE weight IS NOT NULL ORDER BY id LIMIT ${integer(limit)}`;
 }
 
 /**

@@ -31,7 +31,7 @@ import { heldKey } from "./fire-jobs.ts";
 import type { Claimed, HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
-import { planCritical } from "./plan-critical.ts";
+import { type CriticalRoom, planCritical } from "./plan-critical.ts";
 import type { CallPreparation } from "./prepare-calls.ts";
 import { QueueFloors } from "./queue-floors.ts";
 import { QueueWants } from "./queue-wants.ts";
@@ -73,8 +73,8 @@ const POLL_AGAIN_MS = 20;
 export interface ClaimRoom extends Pick<Room, "any" | "critical"> {
   /** False: no limited jobs are taken either. */
   readonly limited: boolean;
-  /** Critical tasks that may be made and taken: free slots that only critical jobs use. */
-  readonly fast: number;
+  /** For critical tasks that are made and taken: free slots that only critical jobs use. */
+  readonly fast: CriticalRoom;
 }
 
 export class Claiming {
@@ -142,7 +142,7 @@ export class Claiming {
     aheadMs: number,
   ): Promise<Pick<Polled, "claimed" | "full">> {
     if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return NOTHING;
-    const makes = poll.criticalTaskAtMs !== null && room.fast > 0;
+    const makes = poll.criticalTaskAtMs !== null && room.fast.jobs > 0;
     const fast = makes ? await this.#takeCritical(workerId, room.fast) : 0;
     // One that is still to be settled, or has found us fenced, is the last.
     if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return NOTHING;
@@ -153,7 +153,7 @@ export class Claiming {
     );
     const { claimed, full } =
       shares.length > 0 ? await this.#claim(workerId, shares, aheadMs) : NOTHING;
-    return { claimed: claimed + fast, full: full || (makes && fast >= room.fast) };
+    return { claimed: claimed + fast, full: full || fast >= Math.max(1, room.fast.beyond) };
   }
 
   /** Finds out what became of a claim whose COMMIT was not answered. */
@@ -199,15 +199,15 @@ export class Claiming {
   }
 
   /** Critical tasks that nobody has made yet, straight into our hands. */
-  async #takeCritical(workerId: WorkerId, jobsMax: number): Promise<number> {
+  async #takeCritical(workerId: WorkerId, room: CriticalRoom): Promise<number> {
     const request = {
       workerId,
       lateMs: MISSED_AFTER_MS,
       aheadMs: FAST_AHEAD_MS,
-      tasksMax: jobsMax * FAST_TASKS_PER_JOB,
+      tasksMax: room.jobs * FAST_TASKS_PER_JOB,
     };
     const { jobs, retention } = this.#deps;
-    const taken = await jobs.takeCritical(request, (due) => planCritical(due, jobsMax, retention));
+    const taken = await jobs.takeCritical(request, (due) => planCritical(due, room, retention));
     return (await this.#takeIn(taken, workerId)).length;
   }
 

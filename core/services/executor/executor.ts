@@ -22,6 +22,7 @@ import {
   HELD_RATE_SECONDS_SHARED,
   RENEW_PERIOD_MS,
 } from "#core/domain/limits.ts";
+import type { WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Caller } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Digest } from "#core/ports/digest.ts";
@@ -40,13 +41,14 @@ import { Firing, heldKey } from "./fire-jobs.ts";
 import { type HeldJob, HeldJobs } from "./held-jobs.ts";
 import { Lease } from "./lease.ts";
 import { Outbox } from "./outbox.ts";
+import { NO_CRITICAL } from "./plan-critical.ts";
 import { CallPreparation } from "./prepare-calls.ts";
 import { CallSender } from "./send-call.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { LimitedTaking } from "./take-limited.ts";
 import { criticalSlots } from "./tenant-slots.ts";
 
-const NO_ROOM = { any: 0, critical: 0, fast: 0, limited: false };
+const NO_ROOM = { any: 0, critical: 0, fast: NO_CRITICAL, limited: false };
 /** While it drains, slots that no call needs go back so often. */
 const DRAIN_SLOTS_MS = 500;
 
@@ -64,6 +66,8 @@ export interface ExecutorDeps {
   readonly retention: Retention;
   /** Calls under way at once; critical jobs and small tenants have some more to themselves. */
   readonly slots: number;
+  /** Not given: no tenant has more of a share than another. */
+  readonly weightOf?: WeightOf;
 }
 
 export class Executor {
@@ -92,7 +96,8 @@ export class Executor {
     this.#slots = slots;
     this.#rate = new CallRate(clock, slots);
     this.#lease = new Lease({ clock, random, workers });
-    this.#held = new HeldJobs(clock, database, slots, () => this.#firing.pump());
+    const pump = () => this.#firing.pump();
+    this.#held = new HeldJobs(clock, database, slots, pump, deps.weightOf);
     this.#outbox = new Outbox({ jobs, metrics, logger, retention });
     const shared = { clock, random, metrics, logger, database, lease: this.#lease };
     const stores = { held: this.#held, outbox: this.#outbox };
@@ -247,11 +252,16 @@ export class Executor {
 
   #room(): ClaimRoom {
     const { critical } = this.#held;
+    const kept = criticalSlots(this.#slots);
     return {
       limited: true,
       any: Math.max(0, this.#capacity() - this.#claimed),
-      critical: Math.max(0, HELD_CRITICAL_MIN - critical),
-      fast: Math.max(0, criticalSlots(this.#slots) - critical),
+      critical: critical.free(HELD_CRITICAL_MIN),
+      fast: {
+        jobs: critical.free(kept),
+        beyond: Math.max(0, kept - 1 - critical.total),
+        leftOf: (tenantId) => critical.left(kept, tenantId),
+      },
     };
   }
 

@@ -1,75 +1,10 @@
-/**
- * Claims over the lanes, simulated: makers place jobs, one executor claims as often as its rate allows, what is claimed is gone.
- * The queues, their order and the shares are those of the real claim; calls, clocks and the store are left out.
- */
+/** Fair shares between tenants and priorities, in the simulation of test/support/lane-simulation.ts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TenantId } from "#core/domain/ids.ts";
-import type { Priority } from "#core/domain/queue.ts";
-import { shareRoom } from "#core/domain/queue.ts";
-import { TenantLanes } from "#core/domain/tenant-lanes.ts";
-import { QueueWants } from "./queue-wants.ts";
-
-const CLAIM_MS = 50;
-/** 5,000 a second. */
-const ROOM = 250;
-
-interface Waiting {
-  readonly tenant: string;
-  readonly queue: number;
-  readonly dueAtMs: number;
-}
-
-class Simulation {
-  nowMs = 0;
-  readonly claimed: (Waiting & { readonly claimedAtMs: number })[] = [];
-  readonly #queues = new Map<number, Waiting[]>();
-  readonly #lanes = new TenantLanes();
-  readonly #wants = new QueueWants();
-
-  add(tenant: string, priority: Priority, count: number): void {
-    for (let i = 0; i < count; i++) {
-      const queue = this.#lanes.place(tenant as TenantId, priority, this.nowMs);
-      const waiting = this.#queues.get(queue) ?? [];
-      waiting.push({ tenant, queue, dueAtMs: this.nowMs });
-      this.#queues.set(queue, waiting);
-    }
-  }
-
-  get waiting(): number {
-    return [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0);
-  }
-
-  /** What one claim period's room takes: an executor claims again at once while a queue gave all that it was asked for. */
-  claimPeriod(): number {
-    let left = ROOM;
-    let more = true;
-    while (more && left > 0) {
-      const present = [...this.#queues].filter(([, { length }]) => length > 0);
-      if (present.length === 0) break;
-      const queues = present.map(([queue]) => queue);
-      const { wantedBy } = this.#wants;
-      const shares = shareRoom(queues, { any: left, critical: 0, wantedBy });
-      const taken: Waiting[] = [];
-      for (const { queue, limit } of shares) {
-        const most = Math.min(limit, left - taken.length);
-        taken.push(...(this.#queues.get(queue)?.splice(0, most) ?? []));
-      }
-      left -= taken.length;
-      more = this.#wants.note(shares, taken);
-      for (const job of taken) this.claimed.push({ ...job, claimedAtMs: this.nowMs });
-    }
-    this.nowMs += CLAIM_MS;
-    return ROOM - left;
-  }
-
-  countOf(tenant: string, untilMs = Number.POSITIVE_INFINITY): number {
-    return this.claimed.filter((job) => job.tenant === tenant && job.claimedAtMs < untilMs).length;
-  }
-}
+import { CLAIM_MS, LaneSimulation, ROOM } from "#test/support/lane-simulation.ts";
 
 test("a tenant with 50,000 jobs beside 200 quiet ones at one a second: quiet jobs are claimed at once, and no room is left unused", () => {
-  const simulation = new Simulation();
+  const simulation = new LaneSimulation();
   simulation.add("burst", "normal", 50_000);
   let periods = 0;
   while (simulation.countOf("burst") < 50_000 && periods < 1_000) {
@@ -86,7 +21,7 @@ test("a tenant with 50,000 jobs beside 200 quiet ones at one a second: quiet job
 });
 
 test("a burst of 50,000 beside a tenant that brings 80 % of what can be done: neither is below 35 % while both wait", () => {
-  const simulation = new Simulation();
+  const simulation = new LaneSimulation();
   simulation.add("burst", "normal", 50_000);
   const bothWaitMs = 10_000;
   while (simulation.nowMs < bothWaitMs) {
@@ -98,7 +33,7 @@ test("a burst of 50,000 beside a tenant that brings 80 % of what can be done: ne
 });
 
 test("low is served while high and normal always have more than can be done: by its weight", () => {
-  const simulation = new Simulation();
+  const simulation = new LaneSimulation();
   for (let period = 0; period < 100; period++) {
     simulation.add("high", "high", ROOM);
     simulation.add("normal", "normal", ROOM);

@@ -7,10 +7,12 @@ import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import { BACKSTOP_GUARD_MS, LASTING_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
 import { priorityOfQueue } from "#core/domain/queue.ts";
+import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
 import type { LimitedJob } from "#core/ports/limit-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
+import { CriticalCounts } from "./critical-counts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { Heap } from "./heap.ts";
 import { type Grant, LimitLines } from "./limit-lines.ts";
@@ -51,13 +53,20 @@ export class HeldJobs {
   readonly #slots: TenantSlots;
   #looksLater = false;
   #sending = 0;
-  #critical = 0;
+  readonly #critical: CriticalCounts;
 
   /** `slots`: calls under way at once, but for those in slots beside them (tenant-slots.ts). */
-  constructor(clock: Clock, database: DatabaseClock, slots: number, onReady: () => void) {
+  constructor(
+    clock: Clock,
+    database: DatabaseClock,
+    slots: number,
+    onReady: () => void,
+    weightOf: WeightOf = ALL_ALIKE,
+  ) {
     this.#clock = clock;
     this.#database = database;
-    this.#slots = new TenantSlots(slots);
+    this.#slots = new TenantSlots(slots, weightOf);
+    this.#critical = new CriticalCounts(weightOf);
     this.#onReady = onReady;
   }
 
@@ -92,7 +101,7 @@ export class HeldJobs {
   }
 
   /** Critical jobs among them, sending ones included; limited ones from when their limits have let them go. */
-  get critical(): number {
+  get critical(): Pick<CriticalCounts, "total" | "free" | "left"> {
     return this.#critical;
   }
 
@@ -107,7 +116,7 @@ export class HeldJobs {
       const held: HeldJob = { ...one, connection, phase: "early", slot: null };
       this.#held.add(held);
       if (isLimited(held)) this.#lines.add(held);
-      else if (isCritical(held)) this.#critical++;
+      else if (isCritical(held)) this.#critical.add(held.job.tenantId);
       this.#early.push(held);
     }
     this.#look();
@@ -142,7 +151,7 @@ export class HeldJobs {
     const admitted = this.#lines.admit(nowMs);
     for (const held of admitted) {
       held.phase = "ready";
-      if (isCritical(held)) this.#critical++;
+      if (isCritical(held)) this.#critical.add(held.job.tenantId);
       this.#ready.add(held);
     }
     const { wakeAtMs } = this.#lines;
@@ -171,7 +180,7 @@ export class HeldJobs {
   takeReady(): HeldJob | null {
     const slots = this.#slots;
     if (slots.isFree("any")) return this.#giveSlot("any", this.#takeNext());
-    const critical = slots.isFree("critical") ? this.#ready.take(true) : null;
+    const critical = slots.isFree("critical") ? this.#ready.take(true, slots.atQuota) : null;
     if (critical !== null) return this.#giveSlot("critical", critical);
     if (!slots.isFree("small")) return null;
     if (slots.areLasting(this.#clock.monotonicMs()))
@@ -232,7 +241,7 @@ export class HeldJobs {
     if (held.slot !== null) this.#slots.giveBack(held.slot);
     held.slot = null;
     const isUnadmitted = isLimited(held) && (phase === "early" || phase === "limited");
-    if (isCritical(held) && !isUnadmitted) this.#critical--;
+    if (isCritical(held) && !isUnadmitted) this.#critical.remove(held.job.tenantId);
     held.phase = "gone";
     if (phase === "ready") this.#ready.drop(held);
     if (isLimited(held)) this.#lines.remove(held, this.#database.nowMs());

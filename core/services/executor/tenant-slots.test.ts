@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { TenantId } from "#core/domain/ids.ts";
+import { criticalQuota } from "#core/domain/tenant-weight.ts";
 import { criticalSlots, type TakenSlot, TenantSlots } from "./tenant-slots.ts";
 
 const [HANGING, QUIET] = ["hanging" as TenantId, "quiet" as TenantId];
@@ -47,8 +48,10 @@ test("whoever takes and gives back: never above the bounds, and a small tenant i
           taken.filter(({ tenantId }) => tenantId === tenant).length;
         for (const [i, { tenant, kind, back }] of steps.entries()) {
           const tenantId = tenant as TenantId;
-          if (slots.isFree(kind) && !(kind === "small" && slots.big.has(tenantId)))
-            taken.push(slots.take(kind, tenantId, i));
+          const isBarred =
+            (kind === "small" && slots.big.has(tenantId)) ||
+            (kind === "critical" && slots.atQuota.has(tenantId));
+          if (slots.isFree(kind) && !isBarred) taken.push(slots.take(kind, tenantId, i));
           const [one] = back === null ? [] : taken.splice(back % Math.max(1, taken.length), 1);
           if (one !== undefined) slots.giveBack(one);
           const of = (wanted: string) => taken.filter((slot) => slot.kind === wanted).length;
@@ -57,10 +60,15 @@ test("whoever takes and gives back: never above the bounds, and a small tenant i
           assert.ok(of("small") <= Math.ceil(count / 2));
           assert.equal(slots.isFree("small"), of("small") < Math.ceil(count / 2));
           const quarter = Math.ceil(count / 4);
+          const quota = criticalQuota(criticalSlots(count), 1);
           for (const other of "abcdef") {
             const calls = callsOf(other);
             assert.equal(slots.asideAt(1_000).has(other as TenantId), calls >= quarter);
             assert.equal(slots.big.has(other as TenantId), calls >= Math.min(4, quarter));
+            const critical = taken.filter((one) => one.kind === "critical");
+            const own = critical.filter(({ tenantId: owner }) => owner === other).length;
+            assert.equal(slots.atQuota.has(other as TenantId), own >= quota);
+            assert.ok(own <= quota && (quota === 1 || quota < criticalSlots(count)));
           }
         }
       },

@@ -1,7 +1,8 @@
 /**
  * Who may have a slot. Beside the slots for anyone there are some that only critical jobs may take, and some that only tenants with few
  * calls under way may take: so one tenant's calls, however long they hang, keep neither out, and while it is alone it still has all
- * the slots for anyone.
+ * the slots for anyone. Of the slots for critical jobs a tenant has its quota at most, also while it is alone: who marks everything
+ * critical finds the others' slots taken no more than anybody else does.
  *
  * A tenant with a good part of the slots stands aside: it gets another only when nobody else wants it.
  *
@@ -16,6 +17,7 @@ import {
   SMALL_CALLS_MAX,
   SMALL_SLOTS_ONE_IN,
 } from "#core/domain/limits.ts";
+import { ALL_ALIKE, criticalQuota, type WeightOf } from "#core/domain/tenant-weight.ts";
 
 export type SlotKind = "any" | "critical" | "small";
 
@@ -31,6 +33,8 @@ const NOBODY: ReadonlySet<TenantId> = new Set();
 
 interface UnderWay {
   calls: number;
+  /** Of these, in slots for critical jobs. */
+  critical: number;
   /** Of their slots' `takenAtMs`. */
   sumMs: number;
 }
@@ -45,9 +49,12 @@ export class TenantSlots {
   /** In slots for anyone: the sum of their `takenAtMs`. */
   #anySumMs = 0;
   readonly #big = new Set<TenantId>();
+  readonly #atQuota = new Set<TenantId>();
+  readonly #weightOf: WeightOf;
 
   /** `slots`: for anyone. */
-  constructor(slots: number) {
+  constructor(slots: number, weightOf: WeightOf = ALL_ALIKE) {
+    this.#weightOf = weightOf;
     const small = Math.ceil(slots / SMALL_SLOTS_ONE_IN);
     this.#most = { any: slots, critical: criticalSlots(slots), small };
     this.#asideFrom = Math.ceil(slots / ASIDE_SLOTS_ONE_IN);
@@ -87,14 +94,21 @@ export class TenantSlots {
     return this.#big;
   }
 
+  /** Tenants that get no other slot for critical jobs. */
+  get atQuota(): ReadonlySet<TenantId> {
+    return this.#atQuota;
+  }
+
   take(kind: SlotKind, tenantId: TenantId, nowMs: number): TakenSlot {
     assert(this.isFree(kind), "only a free slot is taken");
     assert(kind !== "small" || !this.#big.has(tenantId), "its slots are for small tenants");
+    assert(kind !== "critical" || !this.#atQuota.has(tenantId), "within its quota");
     const takenAtMs = Math.floor(nowMs);
     this.#taken[kind]++;
     if (kind === "any") this.#anySumMs += takenAtMs;
-    const tenant = this.#tenants.get(tenantId) ?? { calls: 0, sumMs: 0 };
+    const tenant = this.#tenants.get(tenantId) ?? { calls: 0, critical: 0, sumMs: 0 };
     tenant.calls++;
+    if (kind === "critical") this.#countCritical(tenantId, tenant, 1);
     tenant.sumMs += takenAtMs;
     this.#tenants.set(tenantId, tenant);
     if (tenant.calls >= this.#bigFrom) this.#big.add(tenantId);
@@ -108,10 +122,18 @@ export class TenantSlots {
     this.#taken[kind]--;
     if (kind === "any") this.#anySumMs -= takenAtMs;
     tenant.calls--;
+    if (kind === "critical") this.#countCritical(tenantId, tenant, -1);
     tenant.sumMs -= takenAtMs;
     if (tenant.calls === 0) this.#tenants.delete(tenantId);
     if (tenant.calls < this.#bigFrom) this.#big.delete(tenantId);
     if (tenant.calls < this.#asideFrom) this.#many.delete(tenantId);
+  }
+
+  #countCritical(tenantId: TenantId, tenant: UnderWay, by: 1 | -1): void {
+    tenant.critical += by;
+    const quota = criticalQuota(this.#most.critical, this.#weightOf(tenantId));
+    if (tenant.critical >= quota) this.#atQuota.add(tenantId);
+    else this.#atQuota.delete(tenantId);
   }
 
   /**

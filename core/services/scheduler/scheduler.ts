@@ -13,6 +13,7 @@ import {
   TICKS_RATE_PER_SECOND,
 } from "#core/domain/limits.ts";
 import { TenantLanes } from "#core/domain/tenant-lanes.ts";
+import type { WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { DueAhead, TaskStore } from "#core/ports/task-store.ts";
 import { type MaterializeDeps, materializeDueTasks } from "./materialize-due-tasks.ts";
@@ -26,6 +27,8 @@ const RATE_GAIN = 0.2;
 export interface SchedulerDeps extends MaterializeDeps {
   readonly tasks: Pick<TaskStore, "materialize" | "lookAhead">;
   readonly clock: Pick<Clock, "monotonicMs">;
+  /** Not given: no tenant has more of a share than another. */
+  readonly weightOf?: WeightOf;
 }
 
 export class Scheduler {
@@ -39,7 +42,7 @@ export class Scheduler {
   #lookedAheadMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SchedulerDeps) {
-    this.#deps = { lanes: new TenantLanes(), ...deps };
+    this.#deps = { lanes: new TenantLanes(deps.weightOf), ...deps };
   }
 
   /** One tick. Ms until the next: 0 while something was made. */

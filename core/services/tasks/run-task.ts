@@ -2,7 +2,7 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
 import type { Job, Payload } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
-import type { Quotas } from "#core/domain/quotas.ts";
+import type { Allowance, Quotas } from "#core/domain/quotas.ts";
 import type { HttpRequest, TaskVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import { checkQuotas } from "./check-quotas.ts";
@@ -21,7 +21,7 @@ export type RunNow =
 
 interface RunOptions {
   /** Null, or not given: there is no limit. */
-  readonly quotas?: Quotas | null;
+  readonly quotas?: Allowance | null;
   readonly idempotency?: Idempotency<MadeJob> | null;
 }
 
@@ -49,7 +49,7 @@ export async function runTask(
       ...makeManualJob(task, "manual", nowMs, randomRun(random.bytes(2)), payload),
       // The payload was checked against this version: an edit in between makes no other run of it.
       taskVersion: version.requestVersion,
-      ...(lanes && { queue: lanes.place(tenantId, task.priority, nowMs) }),
+      ...(lanes && { queue: lanes.place(tenantId, task.priority, nowMs, quotas?.weight) }),
     }),
     idempotency && {
       ...idempotency,
