@@ -12,7 +12,7 @@ import type { ScenarioContext } from "../scenario.ts";
 
 const ROOM = import.meta.dirname;
 const INSTALL_MS = 300_000;
-const LEG_MS = 180_000;
+const LEG_MS = 300_000;
 const LOG_KEPT = 2_000;
 
 /** What every leg is given. */
