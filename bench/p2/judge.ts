@@ -176,7 +176,8 @@ function tableOf(rows: readonly Row[], raw: readonly RawLeg[], rawPerSecond: num
       number(row.cpuToRaw, 2),
       number(row.statements, 4),
       number(row.callsPerConnection, 1),
-      number(row.mostAtOnce),
+      // Where an endpoint answers at once, none waits at the target for another.
+      row.mostAtOnce > 1 ? number(row.mostAtOnce) : "",
     ]),
   ];
 }

@@ -13,6 +13,8 @@ import { Pool } from "undici";
 const given = JSON.parse(readFileSync(process.argv[2], "utf8"));
 export const { server, atOnce } = given;
 const { target, payload, before, paths } = given;
+/** Whether endpoints take their time. */
+export const slow = paths[0].startsWith("/delay/");
 let current = before;
 
 const pool = new Pool(target, { connections: atOnce, allowH2: false });

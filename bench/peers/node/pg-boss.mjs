@@ -1,10 +1,12 @@
-/** pg-boss on PostgreSQL: batches of 500 fetched and completed in one statement each, as many loops as keep every slot busy. */
+/**
+ * pg-boss on PostgreSQL: batches fetched and completed in one statement each. Where endpoints answer at once, 500 a batch and few
+ * loops; where they take their time, a loop for each slot with a small batch, because slots would wait for a large one's slowest.
+ */
 import pg from "pg";
 import PgBoss from "pg-boss";
-import { atOnce, call, measure, server } from "./leg.mjs";
+import { atOnce, call, measure, server, slow } from "./leg.mjs";
 
-const BATCH = 500;
-const LOOPS = 4;
+const [batchSize, loops] = slow ? [5, atOnce] : [500, 4];
 const boss = new PgBoss({ connectionString: server, supervise: false, schedule: false });
 boss.on("error", (error) => {
   throw error;
@@ -25,19 +27,19 @@ async function fill(jobs) {
   await pool.query("VACUUM ANALYZE pgboss.job");
 }
 
-/** Calls a batch, `atOnce ÷ LOOPS` at a time. */
+/** Calls a batch, `atOnce ÷ loops` at a time. */
 async function callAll(batch) {
   const queue = batch.values();
   const lane = async () => {
     for (const job of queue) await call(job.data.i);
   };
-  await Promise.all(Array.from({ length: atOnce / LOOPS }, lane));
+  await Promise.all(Array.from({ length: atOnce / loops }, lane));
 }
 
 async function drain() {
   const loop = async () => {
     for (;;) {
-      const batch = await boss.fetch("calls", { batchSize: BATCH });
+      const batch = await boss.fetch("calls", { batchSize });
       if (batch.length === 0) return;
       await callAll(batch);
       await boss.complete(
@@ -46,7 +48,7 @@ async function drain() {
       );
     }
   };
-  await Promise.all(Array.from({ length: LOOPS }, loop));
+  await Promise.all(Array.from({ length: loops }, loop));
 }
 
 await measure(fill, drain);
