@@ -6,6 +6,7 @@ import {
   stopCassandra,
 } from "./cassandra-server.ts";
 import { SetupError } from "./setup-error.ts";
+import { runMain } from "./terminal.ts";
 
 // Cassandra alone, for tests and benches: `start` prints its contact point and returns while the node stays up.
 const USAGE =
@@ -52,9 +53,4 @@ function readArgs() {
   }
 }
 
-try {
-  await main();
-} catch (error) {
-  process.stderr.write(`${error instanceof SetupError ? error.message : (error as Error).stack}\n`);
-  process.exitCode = 1;
-}
+await runMain(main);
