@@ -33,7 +33,7 @@ export const runDeadlineMs = 19 * MINUTE_MS;
 
 const databaseRooms = ["contract", "integration", "e2e", "localstack", "schemathesis"];
 /** Of e2e: what measures under load has the machine to itself; the others mostly wait, and run two at a time. */
-const underLoad = ["drain", "faults", "limits", "races", "rescue"].map(
+const underLoad = ["critical-quota", "drain", "faults", "limits", "races", "rescue"].map(
   (name) => `test/e2e/${name}.test.ts`,
 );
 const outside = /(^|\/)(node_modules|cdk\.out|\.local|\.tmp)\//;
