@@ -1,18 +1,9 @@
 /** Environment of the jobs API: pure data, read here and by infra. */
+import { databaseEnv, retentionEnv } from "#adapters/system/env-parts.ts";
 import { historyEnv } from "../_shared/history-env.ts";
 
 export const jobsApiEnv = {
-  MYSQL_URL: { kind: "url", protocols: ["mysql:"] },
-  /** In AWS: the secret of Secrets Manager that has the account; MYSQL_URL then names the server only. */
-  MYSQL_SECRET_ARN: { kind: "text", default: "" },
-  /** First part of every database's name, so that several systems can share a server. */
-  DATABASE_PREFIX: { kind: "text", default: "scheduler_" },
-  LOG_LEVEL: {
-    kind: "choice",
-    choices: ["debug", "info", "warn", "error", "silent"],
-    default: "info",
-  },
+  ...databaseEnv,
   ...historyEnv,
-  ARCHIVE_SUCCEEDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 3_600 },
-  ARCHIVE_ENDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 1_209_600 },
+  ...retentionEnv,
 } as const;

@@ -1,19 +1,8 @@
 /** Environment of the scheduler: pure data, read here and by infra. */
+import { databaseEnv, retentionEnv, workerEnv } from "#adapters/system/env-parts.ts";
+
 export const schedulerEnv = {
-  MYSQL_URL: { kind: "url", protocols: ["mysql:"] },
-  /** In AWS: the secret of Secrets Manager that has the account; MYSQL_URL then names the server only. */
-  MYSQL_SECRET_ARN: { kind: "text", default: "" },
-  /** First part of every database's name, so that several systems can share a server. */
-  DATABASE_PREFIX: { kind: "text", default: "scheduler_" },
-  LOG_LEVEL: {
-    kind: "choice",
-    choices: ["debug", "info", "warn", "error", "silent"],
-    default: "info",
-  },
-  /** Where `/health` and `/metrics` are served, on the loopback interface only; 0: nowhere. */
-  METRICS_PORT: { kind: "integer", min: 0, max: 65_535, default: 0 },
-  /** Which shard this process works on. */
-  SHARD: { kind: "text", default: "0" },
-  ARCHIVE_SUCCEEDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 3_600 },
-  ARCHIVE_ENDED_AFTER_SECONDS: { kind: "integer", min: 1, max: 31_536_000, default: 1_209_600 },
+  ...databaseEnv,
+  ...workerEnv,
+  ...retentionEnv,
 } as const;
