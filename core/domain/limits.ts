@@ -133,12 +133,15 @@ export const HELD_RATE_SECONDS = 4;
 export const GUESSED_PER_SECOND_MAX = 1_500;
 /** While other executors live: what one holds beyond that would wait here while others have nothing to do. */
 export const HELD_RATE_SECONDS_SHARED = 1;
-/** Critical jobs are claimed up to here whatever else is held. */
+/** Critical jobs are claimed up to here whatever else is held; those of one tenant count as one in so many of them at most. */
 export const HELD_CRITICAL_MIN = 100;
+export const HELD_CRITICAL_ONE_IN = 25;
 /** Executors make critical tasks themselves that are due this soon. */
 export const FAST_AHEAD_MS = 2_000;
 /** For so many slots there is one more that only critical jobs may take. */
 export const CRITICAL_SLOTS_ONE_IN = 8;
+/** … and one tenant has one in so many of them. */
+export const CRITICAL_QUOTA_ONE_IN = 4;
 /** For so many slots there is one more that only tenants with fewer calls under way than this may take. */
 export const SMALL_SLOTS_ONE_IN = 2;
 export const SMALL_CALLS_MAX = 4;

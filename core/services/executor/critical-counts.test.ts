@@ -17,6 +17,7 @@ test("who has more than its quota is counted for its quota: the others find room
     [counts.left(8, STORM), counts.left(8, QUIET), counts.left(8, HEAVY)],
     [0, 2, 4],
   );
+  assert.equal(counts.free(100, 25), 96);
   for (let i = 0; i < 3; i++) counts.add(HEAVY);
   counts.add(QUIET);
   assert.deepEqual([counts.free(8), counts.left(8, HEAVY), counts.left(8, QUIET)], [2, 1, 1]);

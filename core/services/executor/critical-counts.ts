@@ -32,11 +32,11 @@ export class CriticalCounts {
     else this.#tenants.delete(tenantId);
   }
 
-  /** Of `kept` places, those that no tenant takes within its quota. */
-  free(kept: number): number {
+  /** Of `kept` places, those that no tenant takes within its quota, one in `oneIn`. */
+  free(kept: number, oneIn?: number): number {
     let taken = 0;
     for (const [tenantId, count] of this.#tenants)
-      taken += Math.min(count, criticalQuota(kept, this.#weightOf(tenantId)));
+      taken += Math.min(count, criticalQuota(kept, this.#weightOf(tenantId), oneIn));
     return Math.max(0, kept - taken);
   }
 

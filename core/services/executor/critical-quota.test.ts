@@ -8,8 +8,6 @@ import type { JobId, TenantId } from "#core/domain/ids.ts";
 import { addTask, endWorld, jobOf, openWorld, RETENTION } from "#test/support/executor-world.ts";
 import { Scheduler } from "../scheduler/scheduler.ts";
 
-const STORM = "storm" as TenantId;
-const STORM_JOBS = 5_000;
 const QUIET_TENANTS = 50;
 const QUIET_MS = 20_000;
 
@@ -22,14 +20,23 @@ async function tick({ clock, shard, stop }: World): Promise<void> {
   while (!stop.signal.aborted) await clock.sleep(await scheduler.tickOnce(), stop.signal);
 }
 
+interface Storm {
+  readonly tenants: number;
+  /** Of each. */
+  readonly jobs: number;
+  /** How long its calls last. */
+  readonly callMs: number;
+}
+
 /** The storm's jobs are due at once, three seconds after the quiet tenants' first. */
-function addTasks({ clock, tables }: World): void {
+function addTasks({ clock, tables }: World, storm: Storm): void {
   const startMs = Math.ceil(clock.nowMs() / 1_000) * 1_000 + 1_000;
   const anchor = new Date(startMs).toISOString();
   const atMs = startMs + 3_000;
   const once = { type: "at" as const, at: new Date(atMs).toISOString() };
-  for (let i = 0; i < STORM_JOBS; i++) {
-    const task = { tenantId: STORM, schedule: once, nextRunAtMs: atMs };
+  for (let i = 0; i < storm.tenants * storm.jobs; i++) {
+    const tenantId = `storm-${i % storm.tenants}` as TenantId;
+    const task = { tenantId, schedule: once, nextRunAtMs: atMs };
     addTask(tables, { ...task, priority: "critical" });
   }
   for (let i = 0; i < QUIET_TENANTS; i++)
@@ -42,21 +49,22 @@ function addTasks({ clock, tables }: World): void {
     });
 }
 
-for (const [name, stormMs] of [
-  ["calls that hang for ten seconds", 10_000],
-  ["calls of half a second", 500],
-  ["short calls", 4],
+for (const [name, storm] of [
+  ["one tenant has 5,000 critical jobs due, of ten seconds", { jobs: 5_000, callMs: 10_000 }],
+  ["one tenant has 5,000 critical jobs due, of half a second", { jobs: 5_000, callMs: 500 }],
+  ["one tenant has 5,000 short critical jobs due", { jobs: 5_000, callMs: 4 }],
+  ["eight tenants have 1,000 critical jobs due", { tenants: 8, jobs: 1_000, callMs: 10_000 }],
 ] as const)
-  test(`one tenant has 5,000 critical jobs due, with ${name}: those of 50 others, one a second each, start in time`, async () => {
-    const tenantOf = (id: unknown) => jobOf(world.tables, id as JobId).tenantId;
+  test(`${name}: those of 50 others, one a second each, start in time`, async () => {
+    const isQuiet = (id: unknown) => jobOf(world.tables, id as JobId).tenantId.startsWith("quiet");
     const world = openWorld({
       slots: 64,
       endpoint: ({ headers }) => ({
         status: 200,
-        afterMs: tenantOf(headers["idempotency-key"]) === STORM ? stormMs : 20,
+        afterMs: isQuiet(headers["idempotency-key"]) ? 20 : storm.callMs,
       }),
     });
-    addTasks(world);
+    addTasks(world, { tenants: 1, ...storm });
     const ticking = tick(world);
     await world.clock.advance(QUIET_MS + 5_000);
     const calls = world.sent.map(({ headers, atMs }) => ({
@@ -64,7 +72,7 @@ for (const [name, stormMs] of [
       atMs,
     }));
     const lags = calls
-      .filter(({ job }) => job.tenantId !== STORM)
+      .filter(({ job }) => isQuiet(job.id))
       .map(({ job, atMs }) => atMs - job.scheduledAtMs)
       .sort((a, b) => a - b);
     assert.equal(lags.length, (QUIET_TENANTS * QUIET_MS) / 1_000);

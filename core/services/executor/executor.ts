@@ -16,6 +16,7 @@ import {
   ASIDE_BACK_MAX,
   DRAIN_CALLS_MS,
   HELD_CRITICAL_MIN,
+  HELD_CRITICAL_ONE_IN,
   HELD_JOBS_MAX,
   HELD_JOBS_MIN,
   HELD_RATE_SECONDS,
@@ -256,7 +257,7 @@ export class Executor {
     return {
       limited: true,
       any: Math.max(0, this.#capacity() - this.#claimed),
-      critical: critical.free(HELD_CRITICAL_MIN),
+      critical: critical.free(HELD_CRITICAL_MIN, HELD_CRITICAL_ONE_IN),
       fast: {
         jobs: critical.free(kept),
         beyond: Math.max(0, kept - 1 - critical.total),
