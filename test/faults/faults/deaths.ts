@@ -1,7 +1,7 @@
 /** Processes that die, stand still, or are replaced. */
 import { seededTaskId, seededUnit, tenantNamed } from "#bench/load-model.ts";
 import { countUncommitted } from "../evidence.ts";
-import type { Fault, World } from "../fault.ts";
+import type { Fault, Injected, World } from "../fault.ts";
 import { KINDS, type Kind } from "../fleet.ts";
 
 const REPLACED_AFTER_MS = 5_000;
@@ -11,19 +11,30 @@ const LEASE_OLDEST_MS = 2_500;
 const STOPPED_MS = 15_000;
 const RESCUED_MS = 15_000;
 
+/** Kills an executor and what else is named, then counts calls of it without a result, while nobody has taken its jobs yet. */
+async function killHolder(
+  world: World,
+  executor: string,
+  ...others: readonly string[]
+): Promise<Injected> {
+  const killedAtMs = await world.fleet.kill(executor);
+  for (const name of others) await world.fleet.kill(name);
+  await world.sleep(LEASE_OLDEST_MS);
+  const uncommitted = await countUncommitted(world);
+  return { brokenAtMs: killedAtMs, mendedAtMs: killedAtMs, uncommitted };
+}
+
 export const killExecutor: Fault = {
   id: "F7",
   title: "SIGKILL of an executor",
   breaks: "one of two executors killed with calls under way; another one comes 5 s later",
   limits: { recoveryMs: RESCUED_MS },
   async inject(world) {
-    const killedAtMs = await world.fleet.kill("executor-2");
-    await world.sleep(LEASE_OLDEST_MS);
-    const uncommitted = await countUncommitted(world);
+    const death = await killHolder(world, "executor-2");
     await world.sleep(REPLACED_AFTER_MS - LEASE_OLDEST_MS);
     await world.fleet.start("executor");
     await world.sleep(RESCUED_MS);
-    return { brokenAtMs: killedAtMs, mendedAtMs: killedAtMs, uncommitted };
+    return death;
   },
 };
 
@@ -55,9 +66,7 @@ export const killReconciler: Fault = {
     "the only reconciler killed between its looks at a dead executor; the next one starts 5 s later",
   limits: { recoveryMs: 25_000 },
   async inject(world) {
-    const killedAtMs = await world.fleet.kill("executor-2");
-    await world.sleep(LEASE_OLDEST_MS);
-    const uncommitted = await countUncommitted(world);
+    const death = await killHolder(world, "executor-2");
     // The lease has run out and was seen to have once.
     await world.sleep(5_500);
     await world.fleet.kill("reconciler-4");
@@ -65,7 +74,7 @@ export const killReconciler: Fault = {
     await world.fleet.start("reconciler");
     await world.fleet.start("executor");
     await world.sleep(15_000);
-    return { brokenAtMs: killedAtMs, mendedAtMs: killedAtMs, uncommitted };
+    return death;
   },
 };
 
@@ -97,12 +106,10 @@ export const twoOfEach: Fault = {
   limits: { recoveryMs: RESCUED_MS },
   async inject(world) {
     await world.sleep(10_000);
-    const killedAtMs = await world.fleet.kill("executor-3");
-    for (const name of ["scheduler-1", "reconciler-5", "archiver-7"]) await world.fleet.kill(name);
-    await world.sleep(LEASE_OLDEST_MS);
-    const uncommitted = await countUncommitted(world);
+    const others = ["scheduler-1", "reconciler-5", "archiver-7"];
+    const death = await killHolder(world, "executor-3", ...others);
     await world.sleep(RESCUED_MS);
-    return { brokenAtMs: killedAtMs, mendedAtMs: killedAtMs, uncommitted };
+    return death;
   },
 };
 

@@ -1,6 +1,7 @@
 /** Between the processes and MySQL: slow, silent, broken, deaf on one side, cut after the commit, gone for one of them. */
+import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import { countUncommitted } from "../evidence.ts";
-import type { Fault, Injected, World } from "../fault.ts";
+import type { Fault, World } from "../fault.ts";
 
 const BROKEN_MS = 15_000;
 /** By then a worker that cannot renew has stopped starting calls, and nobody has taken its jobs yet. */
@@ -11,12 +12,15 @@ const STRUCK_MS = 40_000;
 
 const everything = () => true;
 
-async function during(world: World, breakIt: () => void, mend: () => void): Promise<Injected> {
-  const brokenAtMs = Date.now();
-  breakIt();
-  await world.sleep(BROKEN_MS);
-  mend();
-  return { brokenAtMs, mendedAtMs: Date.now() };
+/** Broken for 15 s. */
+function broken(breakIt: (proxy: TcpProxy) => void, mend: (proxy: TcpProxy) => void) {
+  return async ({ proxy, sleep }: World) => {
+    const brokenAtMs = Date.now();
+    breakIt(proxy);
+    await sleep(BROKEN_MS);
+    mend(proxy);
+    return { brokenAtMs, mendedAtMs: Date.now() };
+  };
 }
 
 export const latency: Fault = {
@@ -25,12 +29,10 @@ export const latency: Fault = {
   breaks: "50 ms more on every round trip to MySQL, of all processes, for 15 s",
   proxied: everything,
   limits: { recoveryMs: 5_000 },
-  inject: (world) =>
-    during(
-      world,
-      () => world.proxy.setRoundTripMs(50),
-      () => world.proxy.setRoundTripMs(0),
-    ),
+  inject: broken(
+    (proxy) => proxy.setRoundTripMs(50),
+    (proxy) => proxy.setRoundTripMs(0),
+  ),
 };
 
 export const blackHole: Fault = {
@@ -39,12 +41,10 @@ export const blackHole: Fault = {
   breaks: "nothing passes between MySQL and any process for 15 s, connections stay open",
   proxied: everything,
   limits: { recoveryMs: 15_000 },
-  inject: ({ proxy, ...world }) =>
-    during(
-      { proxy, ...world },
-      () => proxy.pause(),
-      () => proxy.resume(),
-    ),
+  inject: broken(
+    (proxy) => proxy.pause(),
+    (proxy) => proxy.resume(),
+  ),
 };
 
 export const resets: Fault = {
@@ -69,12 +69,10 @@ export const oneWay: Fault = {
   breaks: "statements reach MySQL, its answers do not come back, for 15 s",
   proxied: everything,
   limits: { recoveryMs: 15_000 },
-  inject: (world) =>
-    during(
-      world,
-      () => world.proxy.pause("answers"),
-      () => world.proxy.resume(),
-    ),
+  inject: broken(
+    (proxy) => proxy.pause("answers"),
+    (proxy) => proxy.resume(),
+  ),
 };
 
 export const cutAfterCommit: Fault = {
