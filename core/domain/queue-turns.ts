@@ -94,6 +94,11 @@ export class QueueTurns {
     PRIORITY_WEIGHTS.low,
   ]);
 
+  /** Critical jobs among them. */
+  get critical(): number {
+    return this.#critical.count;
+  }
+
   /** A job has come into a queue. */
   add(queue: number): void {
     assert(queue >= 0 && queue < QUEUES, "a queue in range");

@@ -156,3 +156,25 @@ test("a tenant has far more calls that hang than memory may hold: another's job 
     if (status === "pending") assert.equal(attempt, 0, "no attempt is spent");
   await endWorld(world);
 });
+
+test("while a burst of critical jobs waits nothing else is claimed; then everything is", async () => {
+  const slots = 8;
+  const world = openWorld({ slots, endpoint: () => ({ status: 200, afterMs: 100 }) });
+  const { clock, tables, sent, executor } = world;
+  await clock.advance(100);
+  const critical = new Set(
+    Array.from({ length: 60 }, () => addJob(tables, 0, { priority: "critical" })),
+  );
+  await clock.advance(250);
+  assert.equal(executor.pressed, true);
+  for (let i = 0; i < 50; i++) addJob(tables, 0, { priority: "high" });
+  const { held } = executor.load;
+  await clock.advance(250);
+  assert.equal(executor.pressed, true);
+  assert.ok(executor.load.held <= held, "nothing has come");
+  await clock.advance(6_000);
+  const order = sent.map(({ headers }) => headers["idempotency-key"] as JobId);
+  assert.deepEqual(new Set(order.slice(0, critical.size)), critical);
+  assert.equal(sent.length, critical.size + 50);
+  await endWorld(world);
+});

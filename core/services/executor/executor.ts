@@ -134,6 +134,11 @@ export class Executor {
     };
   }
 
+  /** More critical jobs wait for a slot than there are slots. */
+  get pressed(): boolean {
+    return this.#held.pressed;
+  }
+
   /** Whether calls may start now: the lease and the last poll are young enough. */
   get mayStart(): boolean {
     return this.#lease.mayStart();
@@ -232,7 +237,7 @@ export class Executor {
   #callEnded({ job: { limitKey } }: HeldJob): void {
     this.#noteRate();
     if (limitKey !== null && !this.#draining && this.#limited.runsDry(limitKey)) this.onRoom();
-    if (!this.#roomWanted || !this.hasRoom()) return;
+    if (!this.#roomWanted || this.#held.pressed || !this.hasRoom()) return;
     this.#roomWanted = false;
     this.onRoom();
   }
@@ -256,7 +261,8 @@ export class Executor {
     const kept = criticalSlots(this.#slots);
     return {
       limited: true,
-      any: Math.max(0, this.#capacity() - this.#claimed),
+      // Others would wait in memory as they do in the queue.
+      any: this.#held.pressed ? 0 : Math.max(0, this.#capacity() - this.#claimed),
       critical: critical.free(HELD_CRITICAL_MIN, HELD_CRITICAL_ONE_IN),
       fast: {
         jobs: critical.free(kept),

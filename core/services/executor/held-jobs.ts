@@ -38,6 +38,9 @@ export interface HeldJob {
 /** Before a limited job's backstop: less would be too little for a call, or for the next look. */
 const HELD_BACK_LEFT_MS = BACKSTOP_GUARD_MS + 2 * POLL_PERIOD_MS_MAX;
 
+/** Jobs that are moved on at once when their time has come. */
+const LOOKED_AT_ONCE_MAX = 256;
+
 export type Claimed = Pick<HeldJob, "job" | "version" | "workerId" | "claimedAtMs">;
 
 export class HeldJobs {
@@ -45,7 +48,7 @@ export class HeldJobs {
   readonly #database: DatabaseClock;
   readonly #onReady: () => void;
   readonly #held = new Set<HeldJob>();
-  readonly #early = new Heap<HeldJob>((a, b) => a.job.runAtMs < b.job.runAtMs);
+  readonly #early = new Heap<HeldJob>(isEarlier);
   readonly #ready = new ReadyJobs();
   readonly #lines = new LimitLines<HeldJob>();
   /** The one timer: for the first of those that are early. */
@@ -105,6 +108,14 @@ export class HeldJobs {
     return this.#critical;
   }
 
+  /**
+   * More critical jobs wait than there are slots: a peak has just begun. What can be done a moment later is done then, so that the
+   * machine is theirs.
+   */
+  get pressed(): boolean {
+    return this.#ready.critical > this.#slots.most;
+  }
+
   get unsent(): number {
     return this.#held.size - this.#sending;
   }
@@ -122,12 +133,17 @@ export class HeldJobs {
     this.#look();
   }
 
-  /** Moves on what is due, and sets the timer for what is next. */
+  /**
+   * Moves on what is due, the most urgent first, and sets the timer for what is next. Thousands may be due at the same instant: no
+   * more at once than take a ms or so, so that the first of them are called before the last have been looked at.
+   */
   #look(): void {
     const nowMs = this.#database.nowMs();
     let moved = false;
+    let looked = 0;
     let next = this.#early.peek();
-    for (; next !== null; next = this.#early.peek()) {
+    for (; next !== null && looked < LOOKED_AT_ONCE_MAX; next = this.#early.peek()) {
+      looked++;
       if (next.phase === "early") {
         if (next.job.runAtMs > nowMs) break;
         if (isLimited(next)) {
@@ -329,6 +345,10 @@ export class HeldJobs {
     if (taken.some(isLimited)) this.#admit(this.#database.nowMs());
     return taken;
   }
+}
+
+function isEarlier({ job: a }: HeldJob, { job: b }: HeldJob): boolean {
+  return a.runAtMs === b.runAtMs ? a.queue < b.queue : a.runAtMs < b.runAtMs;
 }
 
 function isLimited({ job }: HeldJob): boolean {

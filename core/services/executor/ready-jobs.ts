@@ -201,6 +201,10 @@ export class ReadyJobs {
     return this.#size;
   }
 
+  get critical(): number {
+    return this.#turns.critical;
+  }
+
   /** How many a tenant has. */
   countOf(tenantId: TenantId): number {
     let count = 0;

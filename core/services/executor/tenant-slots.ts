@@ -65,6 +65,11 @@ export class TenantSlots {
     return this.#taken.any + this.#taken.critical + this.#taken.small;
   }
 
+  /** Slots for anyone, taken or not. */
+  get most(): number {
+    return this.#most.any;
+  }
+
   isFree(kind: SlotKind): boolean {
     return this.#taken[kind] < this.#most[kind];
   }

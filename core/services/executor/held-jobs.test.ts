@@ -1,0 +1,71 @@
+/** What happens at the instant at which thousands of held jobs fall due. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TenantId } from "#core/domain/ids.ts";
+import type { ClaimedJob } from "#core/ports/job-store.ts";
+import type { CarriedVersion } from "#core/ports/task-store.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { DatabaseClock } from "./database-clock.ts";
+import { type Claimed, type HeldJob, HeldJobs } from "./held-jobs.ts";
+
+const [CRITICAL, LOW] = [0, 48] as const;
+const SLOTS = 8;
+const DUE_IN_MS = 1_000;
+
+function openHeld() {
+  const clock = new ManualClock();
+  const database = new DatabaseClock(clock);
+  database.addSample(0, 0, clock.nowMs());
+  const rounds: HeldJob[][] = [];
+  const held: HeldJobs = new HeldJobs(clock, database, SLOTS, () => {
+    const taken: HeldJob[] = [];
+    for (let job = held.takeReady(); job !== null; job = held.takeReady()) taken.push(job);
+    rounds.push(taken);
+  });
+  const add = (queue: number, count: number) =>
+    held.add(Array.from({ length: count }, (_, i) => claimed(queue, i, clock.nowMs() + DUE_IN_MS)));
+  return { clock, held, add, rounds };
+}
+
+function claimed(queue: number, i: number, runAtMs: number): Claimed {
+  const tenantId = `tenant-${i % 50}` as TenantId;
+  const job = { queue, runAtMs, tenantId, limitKey: null } as ClaimedJob;
+  const version = { request: { url: "http://a/" } } as CarriedVersion;
+  return { job, version, workerId: "" as HeldJob["workerId"], claimedAtMs: 0 };
+}
+
+test("of thousands that are due at once the most urgent are called before the others are even looked at", async () => {
+  const { clock, held, add, rounds } = openHeld();
+  add(LOW, 5_000);
+  add(CRITICAL, 100);
+  await clock.advance(DUE_IN_MS - 1);
+  assert.equal(rounds.length, 0);
+  await clock.advance(1);
+  const [first = []] = rounds;
+  assert.equal(first.length, SLOTS + 1);
+  assert.ok(first.every(({ job }) => job.queue === CRITICAL));
+  assert.ok(rounds.length >= 5_100 / 256, `all in ${rounds.length} rounds`);
+  const called = rounds.flat();
+  for (const job of called) held.remove(job);
+  for (let job = held.takeReady(); job !== null; job = held.takeReady()) {
+    called.push(job);
+    held.remove(job);
+  }
+  assert.equal(called.length, 5_100);
+  assert.equal(held.size, 0);
+});
+
+test("a peak presses while more critical jobs wait for a slot than there are slots", async () => {
+  const { clock, held, add, rounds } = openHeld();
+  add(LOW, 500);
+  await clock.advance(DUE_IN_MS);
+  assert.equal(held.pressed, false);
+  add(CRITICAL, SLOTS + 2);
+  await clock.advance(DUE_IN_MS);
+  // One has the slot that is kept for them.
+  assert.equal(held.pressed, true);
+  for (const job of rounds.flat()) held.remove(job);
+  const next = held.takeReady();
+  assert.equal(next?.job.queue, CRITICAL);
+  assert.equal(held.pressed, false);
+});
