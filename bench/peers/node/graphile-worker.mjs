@@ -1,25 +1,32 @@
 /** graphile-worker on PostgreSQL: jobs pulled 500 at a time into its local queue, completed in batches. */
-import { makeWorkerUtils, run } from "graphile-worker";
+import { Logger, makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
 import { atOnce, call, measure, server } from "./leg.mjs";
 
 const pgPool = new pg.Pool({ connectionString: server, max: 12 });
-const logger = undefined;
+pgPool.on("error", (error) => {
+  throw error;
+});
+// Its own logger writes a line for each job.
+const logger = new Logger(() => () => {});
 const utils = await makeWorkerUtils({ pgPool, logger });
 await utils.migrate();
 await pgPool.query("TRUNCATE graphile_worker._private_jobs");
 
 async function fill(jobs) {
-  await pgPool.query(
-    "SELECT graphile_worker.add_job('call', json_build_object('i', i)) FROM generate_series(0, $1 - 1) AS i",
-    [jobs],
-  );
+  for (let from = 0; from < jobs; from += 1_000) {
+    const count = Math.min(1_000, jobs - from);
+    await utils.addJobs(
+      Array.from({ length: count }, (_, i) => ({ identifier: "call", payload: { i: from + i } })),
+    );
+  }
   await pgPool.query("VACUUM ANALYZE graphile_worker._private_jobs");
 }
 
 async function drain() {
   const runner = await run({
     pgPool,
+    logger,
     preset: {
       worker: {
         concurrentJobs: atOnce,
