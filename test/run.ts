@@ -3,10 +3,10 @@
  * itself (or uses those that MYSQL_URL and CASSANDRA_CONTACT_POINTS name). The last line is `N passed, N failed`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { startCassandra } from "#local/cassandra-server.ts";
+import { pickPort } from "#local/hold-directory.ts";
 import { startMysql } from "#local/mysql-server.ts";
 import type { Counts } from "./runner/count-reporter.ts";
 import { runFileStage, runGateStage, type StageContext } from "./runner/run-stage.ts";
@@ -90,13 +90,13 @@ function lazyDatabases(): LazyDatabases {
   const dir = mkdtempSync(join(tmpdir(), "test-databases-"));
   const onProgress = (line: string) => console.log(line);
   const mysql = async () => {
-    const own = { dir: join(dir, "mysql"), port: await freePort(), perf: true };
+    const own = { dir: join(dir, "mysql"), port: await pickPort(0), perf: true };
     const server = await startMysql({ ...own, env: { ...process.env, ...testZone }, onProgress });
     started.push(server);
     return server.url;
   };
   const cassandra = async () => {
-    const own = { dir: join(dir, "cassandra"), port: await freePort() };
+    const own = { dir: join(dir, "cassandra"), port: await pickPort(0) };
     const server = await startCassandra({ ...own, onProgress });
     started.push(server);
     return server.contactPoints;
@@ -120,21 +120,6 @@ function lazyDatabases(): LazyDatabases {
       rmSync(dir, { recursive: true, force: true });
     },
   };
-}
-
-/** A port of the loopback interface that nothing listens on now. */
-function freePort(): Promise<number> {
-  return new Promise((found, failed) => {
-    const server = createServer();
-    server.once("error", failed);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => {
-        if (typeof address === "object" && address) found(address.port);
-        else failed(new Error("no port of the loopback interface is free"));
-      });
-    });
-  });
 }
 
 function printTable(results: readonly Result[]): void {

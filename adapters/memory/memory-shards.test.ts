@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
-import type { TenantId, WorkerId } from "#core/domain/ids.ts";
-import { makeTaskId } from "#core/domain/ids.ts";
+import type { WorkerId } from "#core/domain/ids.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
-import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
-import type { Task, TaskWithVersion } from "#core/domain/task.ts";
+import { buildTask } from "#test/contract/builders.ts";
 import { openMemoryShards } from "./memory-shards.ts";
 import type { CommitHooks } from "./memory-tables.ts";
 
@@ -19,41 +17,6 @@ const CLAIM = {
   limit: 10,
 };
 
-function buildTask(): TaskWithVersion {
-  const id = makeTaskId(NOW_MS, 7, new Uint8Array(8));
-  const request = { method: "GET", url: "https://a.example/", headers: {}, body: null };
-  const version = {
-    taskId: id,
-    requestVersion: 1,
-    request: { ...request, bodyBase64: null },
-    timeoutMs: 30_000,
-    retry: RETRY_DEFAULT,
-  };
-  const task: Task = {
-    id,
-    tenantId: "acme" as TenantId,
-    name: "a",
-    description: null,
-    tags: [],
-    status: "active",
-    schedule: { type: "every", seconds: 60, anchor: "1970-01-01T00:00:00.000Z" },
-    priority: "normal",
-    catchUp: "all",
-    startAtMs: null,
-    endAtMs: null,
-    nextRunAtMs: NOW_MS,
-    madeUntilMs: null,
-    version: 1,
-    requestVersion: 1,
-    timeoutMs: 30_000,
-    maxAttempts: 5,
-    error: null,
-    createdAtMs: NOW_MS,
-    updatedAtMs: NOW_MS,
-  };
-  return { task, version };
-}
-
 /** A shard with one pending job and one worker; `faults` may be filled in later. */
 async function openWithJob() {
   const faults: { hooks: CommitHooks } = { hooks: {} };
@@ -64,7 +27,7 @@ async function openWithJob() {
       afterCommit: async (verb) => faults.hooks.afterCommit?.(verb),
     },
   });
-  const built = buildTask();
+  const built = buildTask(NOW_MS, { task: { nextRunAtMs: NOW_MS } });
   const shard = shards.forTask(built.task.id);
   await shard.tasks.create(built);
   await shard.workers.register(WORKER, 6_000);

@@ -9,7 +9,7 @@ import { makeScheduledJob } from "#core/domain/make-job.ts";
 import { oneLaneDown } from "#core/domain/queue.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
-import type { ClaimedJob, HeldKey, JobResult } from "#core/ports/job-store.ts";
+import type { ClaimedJob, HeldKey, JobResult, Recorded } from "#core/ports/job-store.ts";
 import type { EditResult, JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import type { ContractStore } from "./contract-store.ts";
 
@@ -34,6 +34,8 @@ export async function dbNow(store: ContractStore): Promise<number> {
 }
 
 type Changes = {
+  /** Eight bytes of its id. */
+  readonly random?: Uint8Array;
   readonly task?: Partial<Task>;
   readonly version?: Partial<Omit<TaskVersion, "taskId" | "requestVersion">>;
 };
@@ -41,7 +43,8 @@ type Changes = {
 /** An active task of a tenant of its own that is due in an hour. */
 export function buildTask(nowMs: number, changes: Changes = {}): TaskWithVersion {
   const tenantId = changes.task?.tenantId ?? makeTenant();
-  const id = makeTaskId(nowMs, partitionOfTenant(tenantId), randomBytes(8));
+  const random = changes.random ?? randomBytes(8);
+  const id = makeTaskId(nowMs, partitionOfTenant(tenantId), random);
   const version: TaskVersion = {
     taskId: id,
     requestVersion: 1,
@@ -279,6 +282,17 @@ export function failure(
 export function interruption(held: Held, workerId: WorkerId): JobResult {
   const record = attemptRecord(held.attempt, { statusCode: null, error: "interrupted" });
   return { kind: "interrupt", ...heldKey(held, workerId), record };
+}
+
+/** What a store answers to one result that counted, and to one that came too late. */
+export const WRITTEN: Recorded = { written: 1, lostRaces: 0 };
+export const LOST: Recorded = { written: 0, lostRaces: 1 };
+
+export function recordResults(
+  store: ContractStore,
+  results: readonly JobResult[],
+): Promise<Recorded> {
+  return store.shard.jobs.recordResults(results, RETENTION);
 }
 
 /** A job as a rescue leaves it: back in line, one loss more, its last holder still named. */

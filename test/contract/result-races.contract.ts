@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WorkerId } from "#core/domain/ids.ts";
 import { ATTEMPT_RECORDS_MAX } from "#core/domain/limits.ts";
-import type { ClaimedJob, JobResult, Recorded } from "#core/ports/job-store.ts";
+import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
 import {
   addJobs,
   addTask,
@@ -15,18 +15,17 @@ import {
   failure,
   HOUR_MS,
   interruption,
+  LOST,
   makeWorker,
   plannedJob,
-  RETENTION,
   readJob,
+  recordResults,
   rescuedRow,
   success,
+  WRITTEN,
 } from "./builders.ts";
-import type { ContractStore, OpenStore } from "./contract-store.ts";
+import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
-
-const WRITTEN: Recorded = { written: 1, lostRaces: 0 };
-const LOST: Recorded = { written: 0, lostRaces: 1 };
 
 export function resultRacesContract(open: OpenStore): void {
   lostRaces(open);
@@ -48,9 +47,9 @@ function lostRaces(open: OpenStore): void {
       onStore(open, async (store) => {
         const { held, workerId } = await claimOne(store);
         const result = make(held, workerId);
-        assert.deepEqual(await write(store, [result]), WRITTEN);
+        assert.deepEqual(await recordResults(store, [result]), WRITTEN);
         const after = await readJob(store, held);
-        assert.deepEqual(await write(store, [result]), LOST);
+        assert.deepEqual(await recordResults(store, [result]), LOST);
         assert.deepEqual(await readJob(store, held), after);
       }),
     );
@@ -63,13 +62,16 @@ function lostRaces(open: OpenStore): void {
         await store.putJob(there);
         const id = plannedJob(task, held.scheduledAtMs, 60_000).id;
         const now = { ...held, claimNo: 2 };
-        const recorded = await write(store, [
+        const recorded = await recordResults(store, [
           make({ ...held, claimNo: 1 }, workerId),
           make({ ...now, id }, workerId),
         ]);
         assert.deepEqual(recorded, { written: 0, lostRaces: 2 });
-        assert.deepEqual(await write(store, [make(now, makeWorker())]), LOST);
-        assert.deepEqual(await write(store, [make({ ...held, claimNo: 3 }, workerId)]), LOST);
+        assert.deepEqual(await recordResults(store, [make(now, makeWorker())]), LOST);
+        assert.deepEqual(
+          await recordResults(store, [make({ ...held, claimNo: 3 }, workerId)]),
+          LOST,
+        );
         assert.deepEqual(await readJob(store, held), there);
         assert.deepEqual(await store.listDeadLetters(held.tenantId), []);
       }),
@@ -86,7 +88,7 @@ function lostRaces(open: OpenStore): void {
         for (const kind of ["failure", "final failure", "interruption"]) {
           const result = kinds[kind]?.(held, workerId);
           assert(result !== undefined);
-          assert.deepEqual(await write(store, [result]), LOST);
+          assert.deepEqual(await recordResults(store, [result]), LOST);
         }
         assert.deepEqual(await readJob(store, held), there);
       }
@@ -100,9 +102,9 @@ function lostRaces(open: OpenStore): void {
       await store.putJob(rescuedRow(await readJob(store, held), await dbNow(store)));
       const [again] = await claimJobs(store, workerId, [held]);
       assert(again !== undefined);
-      assert.deepEqual(await write(store, [success(held, workerId)]), LOST);
+      assert.deepEqual(await recordResults(store, [success(held, workerId)]), LOST);
       assert.equal((await readJob(store, held)).status, "running");
-      assert.deepEqual(await write(store, [success(again, workerId)]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [success(again, workerId)]), WRITTEN);
       assert.deepEqual(Object.keys((await readJob(store, held)).attempts), ["2"]);
     }),
   );
@@ -125,7 +127,7 @@ function groups(open: OpenStore): void {
         if (i % 4 === 2) return interruption(job, workerId);
         return success(job, makeWorker());
       });
-      const recorded = await write(store, results.reverse());
+      const recorded = await recordResults(store, results.reverse());
       assert.deepEqual(recorded, { written: 750, lostRaces: 250 });
       const all = { statuses: null, fromMs: null, toMs: null };
       const rows = await store.shard.jobs.listByTask(task.tenantId, task.id, all, null, 1_000);
@@ -135,7 +137,7 @@ function groups(open: OpenStore): void {
         [250, 250, 250, 250],
       );
       assert.equal((await store.listDeadLetters(task.tenantId)).length, 250);
-      assert.deepEqual(await write(store, results), { written: 0, lostRaces: 1_000 });
+      assert.deepEqual(await recordResults(store, results), { written: 0, lostRaces: 1_000 });
     }),
   );
 
@@ -150,10 +152,13 @@ function groups(open: OpenStore): void {
       const held = await claimJobs(store, workerId, jobs);
       const one = held.map((job) => success(job, workerId));
       const two = held.map((job) => failure(job, workerId, nowMs + HOUR_MS)).reverse();
-      const [first, second] = await Promise.all([write(store, one), write(store, two)]);
+      const [first, second] = await Promise.all([
+        recordResults(store, one),
+        recordResults(store, two),
+      ]);
       assert.equal(first.written + second.written, jobs.length);
       assert.equal(first.lostRaces + second.lostRaces, jobs.length);
-      assert.deepEqual(await write(store, []), { written: 0, lostRaces: 0 });
+      assert.deepEqual(await recordResults(store, []), { written: 0, lostRaces: 0 });
     }),
   );
 }
@@ -182,7 +187,10 @@ function records(open: OpenStore): void {
         const result = i % 2 === 0 ? success(job, workerId) : failure(job, workerId, nowMs);
         return { ...result, record: attemptRecord(1, { responseBody, statusCode: 299 }) };
       });
-      assert.deepEqual(await write(store, results), { written: bodies.length, lostRaces: 0 });
+      assert.deepEqual(await recordResults(store, results), {
+        written: bodies.length,
+        lostRaces: 0,
+      });
       for (const result of results) {
         const job = await readJob(store, { id: result.id, tenantId: task.tenantId });
         assert.deepEqual(job.attempts, { "1": result.record });
@@ -202,7 +210,7 @@ function records(open: OpenStore): void {
         error: "connection-refused",
         responseBody: null,
       });
-      await write(store, [{ ...failure(held, workerId, 1_900_000_000_000), record }]);
+      await recordResults(store, [{ ...failure(held, workerId, 1_900_000_000_000), record }]);
       assert.deepEqual((await readJob(store, held)).attempts, { "1": record });
     }),
   );
@@ -217,7 +225,7 @@ function records(open: OpenStore): void {
       const claimNo = 120;
       await store.putJob({ ...there, attempts, claimNo });
       const result = success({ ...held, claimNo }, workerId);
-      assert.deepEqual(await write(store, [result]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [result]), WRITTEN);
       const { 1: _, ...newer } = attempts;
       assert.deepEqual((await readJob(store, held)).attempts, {
         ...newer,
@@ -225,8 +233,4 @@ function records(open: OpenStore): void {
       });
     }),
   );
-}
-
-function write(store: ContractStore, results: readonly JobResult[]): Promise<Recorded> {
-  return store.shard.jobs.recordResults(results, RETENTION);
 }

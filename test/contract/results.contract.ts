@@ -11,7 +11,6 @@ import {
 } from "#core/domain/job.ts";
 import { oneLaneDown } from "#core/domain/queue.ts";
 import type { Task } from "#core/domain/task.ts";
-import type { JobResult, Recorded } from "#core/ports/job-store.ts";
 import {
   claimJobs,
   claimOne,
@@ -19,18 +18,18 @@ import {
   failure,
   HOUR_MS,
   interruption,
+  LOST,
   RETENTION,
   readJob,
+  recordResults,
   rescuedRow,
   success,
+  WRITTEN,
   writeEdit,
 } from "./builders.ts";
 import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 import { resultRacesContract } from "./result-races.contract.ts";
-
-const WRITTEN: Recorded = { written: 1, lostRaces: 0 };
-const LOST: Recorded = { written: 0, lostRaces: 1 };
 
 export function resultsContract(open: OpenStore): void {
   successes(open);
@@ -46,7 +45,7 @@ function successes(open: OpenStore): void {
       const { held, workerId } = await claimOne(store);
       const running = await readJob(store, held);
       const result = success(held, workerId);
-      assert.deepEqual(await write(store, [result]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [result]), WRITTEN);
       await assertEnded(store, running, "succeeded", {
         reason: null,
         attempts: { "1": result.record },
@@ -74,7 +73,7 @@ function successes(open: OpenStore): void {
         const there = state(await readJob(store, held), await dbNow(store));
         await store.putJob(there);
         const result = success(held, workerId);
-        assert.deepEqual(await write(store, [result]), WRITTEN, there.status);
+        assert.deepEqual(await recordResults(store, [result]), WRITTEN, there.status);
         await assertEnded(store, there, "succeeded", {
           reason: null,
           attempts: { "1": result.record },
@@ -89,7 +88,7 @@ function successes(open: OpenStore): void {
     onStore(open, async (store) => {
       const { task, held, workerId } = await claimOne(store);
       await cancel(store, task, REASON_PAUSED);
-      assert.deepEqual(await write(store, [success(held, workerId)]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [success(held, workerId)]), WRITTEN);
       const job = await readJob(store, held);
       assert.deepEqual([job.status, job.reason], ["succeeded", null]);
     }),
@@ -104,7 +103,7 @@ function failures(open: OpenStore): void {
       const running = await readJob(store, held);
       const retryAtMs = (await dbNow(store)) + HOUR_MS;
       const result = failure(held, workerId, retryAtMs);
-      assert.deepEqual(await write(store, [result]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [result]), WRITTEN);
       assert.deepEqual(await readJob(store, held), {
         ...running,
         status: "pending",
@@ -123,7 +122,10 @@ function failures(open: OpenStore): void {
     onStore(open, async (store) => {
       const { held, workerId } = await claimOne(store);
       const nowMs = await dbNow(store);
-      assert.deepEqual(await write(store, [failure(held, workerId, nowMs - 60_000)]), WRITTEN);
+      assert.deepEqual(
+        await recordResults(store, [failure(held, workerId, nowMs - 60_000)]),
+        WRITTEN,
+      );
       const job = await readJob(store, held);
       assert.equal(job.runAtMs, nowMs - 60_000);
       assert(job.dueAtMs >= nowMs && job.dueAtMs <= (await dbNow(store)));
@@ -137,7 +139,7 @@ function failures(open: OpenStore): void {
       const there = rescuedRow(await readJob(store, held), await dbNow(store));
       await store.putJob(there);
       const retryAtMs = (await dbNow(store)) + HOUR_MS;
-      assert.deepEqual(await write(store, [failure(held, workerId, retryAtMs)]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [failure(held, workerId, retryAtMs)]), WRITTEN);
       const job = await readJob(store, held);
       assert.deepEqual(
         [job.status, job.attempt, job.lost, job.workerId, job.runAtMs],
@@ -155,7 +157,7 @@ function failures(open: OpenStore): void {
       const marked = await readJob(store, held);
       const retryAtMs = (await dbNow(store)) + HOUR_MS;
       const result = failure(held, workerId, retryAtMs);
-      assert.deepEqual(await write(store, [result]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [result]), WRITTEN);
       await assertEnded(store, marked, "cancelled", {
         reason: REASON_CANCELLED,
         runAtMs: retryAtMs,
@@ -173,7 +175,7 @@ function failures(open: OpenStore): void {
         if (marked) await cancel(store, task, REASON_PAUSED);
         const running = await readJob(store, held);
         const result = failure(held, workerId, 1_900_000_000_000);
-        assert.deepEqual(await write(store, [result]), WRITTEN);
+        assert.deepEqual(await recordResults(store, [result]), WRITTEN);
         await assertEnded(store, running, "dead", {
           reason: REASON_USED_UP,
           attempts: { "1": result.record },
@@ -193,7 +195,7 @@ function failures(open: OpenStore): void {
         await store.putJob(there);
         const reason = `endpoint answered 410 "Gone" 'é'`;
         const result = failure(held, workerId, 1_900_000_000_000, reason);
-        assert.deepEqual(await write(store, [result]), WRITTEN);
+        assert.deepEqual(await recordResults(store, [result]), WRITTEN);
         await assertEnded(store, there, "dead", { reason, attempts: { "1": result.record } });
         assert.deepEqual(await store.listDeadLetters(held.tenantId), [held.id]);
       }
@@ -206,7 +208,7 @@ function failures(open: OpenStore): void {
       const { held, workerId } = await claimOne(store);
       const retryAtMs = (await dbNow(store)) + HOUR_MS;
       const result = { ...failure(held, workerId, retryAtMs), maybeDead: false };
-      assert.deepEqual(await write(store, [result]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [result]), WRITTEN);
       assert.equal((await readJob(store, held)).status, "pending");
     }),
   );
@@ -219,14 +221,17 @@ function failures(open: OpenStore): void {
       let queue = held.queue;
       for (let attempt = 1; attempt < held.maxAttempts; attempt++) {
         const nowMs = await dbNow(store);
-        assert.deepEqual(await write(store, [failure(current, workerId, nowMs - 1)]), WRITTEN);
+        assert.deepEqual(
+          await recordResults(store, [failure(current, workerId, nowMs - 1)]),
+          WRITTEN,
+        );
         queue = oneLaneDown(queue, held.tenantId);
         assert.equal((await readJob(store, held)).queue, queue);
         const [next] = await claimJobs(store, workerId, [{ id: held.id, queue }]);
         assert(next !== undefined);
         current = next;
       }
-      assert.deepEqual(await write(store, [failure(current, workerId, 0)]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [failure(current, workerId, 0)]), WRITTEN);
       const job = await readJob(store, held);
       assert.deepEqual([job.status, job.claimNo, job.attempt], ["dead", 5, 5]);
       assert.deepEqual(Object.keys(job.attempts).sort(), ["1", "2", "3", "4", "5"]);
@@ -248,7 +253,7 @@ function interruptions(open: OpenStore): void {
       const running = await readJob(store, held);
       const beforeMs = await dbNow(store);
       const result = interruption(held, workerId);
-      assert.deepEqual(await write(store, [result]), WRITTEN);
+      assert.deepEqual(await recordResults(store, [result]), WRITTEN);
       const job = await readJob(store, held);
       assert(job.dueAtMs >= beforeMs && job.dueAtMs <= (await dbNow(store)));
       assert.deepEqual(job, {
@@ -275,7 +280,7 @@ function interruptions(open: OpenStore): void {
         const there = { ...(await readJob(store, held)), lost, cancelReason, attempt: 6 };
         await store.putJob(there);
         const result = interruption(held, workerId);
-        assert.deepEqual(await write(store, [result]), WRITTEN);
+        assert.deepEqual(await recordResults(store, [result]), WRITTEN);
         const attempts = { "1": result.record };
         await assertEnded(store, there, status, { reason, attempts, lost: lost + 1 });
         const dead = status === "dead" ? [held.id] : [];
@@ -290,14 +295,10 @@ function interruptions(open: OpenStore): void {
       const { held, workerId } = await claimOne(store);
       const there = rescuedRow(await readJob(store, held), await dbNow(store));
       await store.putJob(there);
-      assert.deepEqual(await write(store, [interruption(held, workerId)]), LOST);
+      assert.deepEqual(await recordResults(store, [interruption(held, workerId)]), LOST);
       assert.deepEqual(await readJob(store, held), there);
     }),
   );
-}
-
-function write(store: ContractStore, results: readonly JobResult[]): Promise<Recorded> {
-  return store.shard.jobs.recordResults(results, RETENTION);
 }
 
 async function cancel(store: ContractStore, task: Task, reason: string): Promise<void> {

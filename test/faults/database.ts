@@ -6,9 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createPool, type RowDataPacket } from "mysql2/promise";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
 import { assert } from "#core/domain/assert.ts";
+import { pickPort } from "#local/hold-directory.ts";
 import { type MysqlServer, startMysql } from "#local/mysql-server.ts";
 import { migrate } from "#migrations/migrate.ts";
-import { freePort } from "#test/support/cassandra.ts";
 
 const PREFIX = "faults_";
 /** A statement of the run's own is tried again for so long: it may meet the server while it is away. */
@@ -32,7 +32,7 @@ export async function openFaultDatabase(
   signal: AbortSignal,
 ): Promise<FaultDatabase> {
   const dir = mkdtempSync(join(tmpdir(), "faults-mysql-"));
-  const port = await freePort();
+  const port = await pickPort(0);
   const { MYSQL_URL: _, ...env } = process.env;
   const start = () => startMysql({ dir, port, env, onProgress: say, signal });
   let server: MysqlServer = await start();

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { openHistory } from "#adapters/cassandra/history-store.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
 import { startCassandra } from "#local/cassandra-server.ts";
+import { pickPort } from "#local/hold-directory.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
-import { freePort } from "#test/support/cassandra.ts";
 
 /** The machine is busy, and a JVM that was started a moment ago is slow. */
 const REQUEST_MS = 10_000;
@@ -28,7 +28,7 @@ export interface CassandraOfRun extends AsyncDisposable {
 
 export function cassandraOfRun(say: (line: string) => void, signal: AbortSignal): CassandraOfRun {
   const dir = mkdtempSync(join(tmpdir(), "faults-cassandra-"));
-  const port = freePort();
+  const port = pickPort(0);
   const { CASSANDRA_CONTACT_POINTS: _, ...env } = process.env;
   // An acknowledged write survives a kill: what is lost then was lost by us.
   const start = async () =>

@@ -6,9 +6,10 @@ import { openHistory } from "#adapters/cassandra/history-store.ts";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { type JobId, makeJobId } from "#core/domain/ids.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
+import { pickPort } from "#local/hold-directory.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { entryOf, finishedJob, makeOwner } from "#test/contract/history-entries.ts";
-import { freePort, ownCassandra } from "#test/support/cassandra.ts";
+import { ownCassandra } from "#test/support/cassandra.ts";
 
 /** What a caller waits at most; the store's own deadline is below. */
 const VERB_MS = 2_000;
@@ -124,7 +125,7 @@ test("an address that takes connections and says nothing costs no more than the 
   const silent: Server = createServer((socket) => {
     sockets.add(socket.on("error", () => {}));
   });
-  const port = await freePort();
+  const port = await pickPort(0);
   await new Promise<void>((ready) => silent.listen(port, "127.0.0.1", ready));
   const store = openHistory({ contactPoints: `127.0.0.1:${port}`, keyspace: KEYSPACE });
   try {

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { randomBytes, randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { ConfigurationInvalid, StoreUnavailable } from "#core/domain/errors.ts";
+import { pickPort } from "#local/hold-directory.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
-import { freePort, makeTestKeyspace } from "#test/support/cassandra.ts";
+import { makeTestKeyspace } from "#test/support/cassandra.ts";
 
 const FIRST = "0001_create_jobs_by_task";
 const { contactPoints, keyspace, run } = await makeTestKeyspace();
@@ -47,7 +48,7 @@ test("a file whose run has died half-way is taken over; one that is under way is
 });
 
 test("no Cassandra, and names that are none, are told in one line", async () => {
-  const nowhere = `127.0.0.1:${await freePort()}`;
+  const nowhere = `127.0.0.1:${await pickPort(0)}`;
   await assert.rejects(migrateCassandra({ contactPoints: nowhere }), StoreUnavailable);
   await assert.rejects(
     migrateCassandra({ contactPoints, keyspace: "x; DROP KEYSPACE y" }),

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { CassandraSession } from "#adapters/cassandra/session.ts";
 import { type CassandraServer, startCassandra } from "#local/cassandra-server.ts";
+import { pickPort } from "#local/hold-directory.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
 
 const REQUEST_MS = 30_000;
@@ -66,7 +66,7 @@ async function startOwn(
   sync: "periodic" | "group",
 ): Promise<{ readonly server: OwnCassandra; readonly end: () => Promise<void> }> {
   const dir = mkdtempSync(join(tmpdir(), "cass-test-"));
-  const port = await freePort();
+  const port = await pickPort(0);
   const { CASSANDRA_CONTACT_POINTS: _, ...env } = process.env;
   const start = () => startCassandra({ dir, port, env, sync });
   let server = await start();
@@ -82,19 +82,4 @@ async function startOwn(
     return server.pid;
   };
   return { server: { ...server, restart, pidNow }, end };
-}
-
-/** A port of the loopback interface that nothing listens on now. */
-export function freePort(): Promise<number> {
-  return new Promise((found, failed) => {
-    const server = createServer();
-    server.once("error", failed);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => {
-        if (typeof address === "object" && address) found(address.port);
-        else failed(new Error("no port of the loopback interface is free"));
-      });
-    });
-  });
 }

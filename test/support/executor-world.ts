@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import type { MemoryTables } from "#adapters/memory/memory-tables.ts";
 import type { JobId, TenantId } from "#core/domain/ids.ts";
-import { makeTaskId, partitionOfTenant } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
@@ -13,6 +12,7 @@ import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
 import type { MasterKey } from "#core/ports/secrets.ts";
 import { Executor } from "#core/services/executor/executor.ts";
 import { runExecutor } from "#workers/executor/run-executor.ts";
+import { buildTask } from "../contract/builders.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { secretParts } from "./secret-parts.ts";
 
@@ -113,6 +113,14 @@ export const RETRY: RetryPolicy = {
   jitter: 0.2,
 };
 
+const REQUEST = {
+  method: "POST",
+  url: "https://example.com/hook",
+  headers: { "X-Kind": "a" },
+  body: "{}",
+  bodyBase64: null,
+};
+
 let made = 0;
 export function addTask(
   tables: MemoryTables,
@@ -121,44 +129,12 @@ export function addTask(
 ): TaskWithVersion {
   const random = new Uint8Array(8);
   new DataView(random.buffer).setUint32(4, ++made);
-  const id = makeTaskId(tables.nowMs(), partitionOfTenant(TENANT), random);
-  const version = {
-    taskId: id,
-    requestVersion: 1,
-    request: {
-      method: "POST",
-      url: "https://example.com/hook",
-      headers: { "X-Kind": "a" },
-      body: "{}",
-      bodyBase64: null,
-    },
-    timeoutMs: 30_000,
-    retry,
-  };
-  const task: Task = {
-    id,
-    tenantId: TENANT,
-    name: id,
-    description: null,
-    tags: [],
-    status: "active",
-    schedule: { type: "every", seconds: 3_600, anchor: "1970-01-01T00:00:00.000Z" },
-    priority: "normal",
-    catchUp: "all",
-    startAtMs: null,
-    endAtMs: null,
-    nextRunAtMs: null,
-    madeUntilMs: null,
-    version: 1,
-    requestVersion: 1,
-    timeoutMs: version.timeoutMs,
-    maxAttempts: retry.maxAttempts,
-    error: null,
-    createdAtMs: tables.nowMs(),
-    updatedAtMs: tables.nowMs(),
-    ...changes,
-  };
-  tables.tasks.set(id, task);
+  const { task, version } = buildTask(tables.nowMs(), {
+    random,
+    task: { tenantId: TENANT, nextRunAtMs: null, maxAttempts: retry.maxAttempts, ...changes },
+    version: { request: REQUEST, retry },
+  });
+  tables.tasks.set(task.id, task);
   tables.addVersion(version);
   return { task, version };
 }

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { TenantId } from "#core/domain/ids.ts";
-import { makeTaskId } from "#core/domain/ids.ts";
 import { REASON_MISSED, REASON_PAUSED } from "#core/domain/job.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import { nextOccurrence } from "#core/domain/schedule.ts";
-import type { Task, TaskVersion } from "#core/domain/task.ts";
+import type { Task } from "#core/domain/task.ts";
 import type { LockedTask, TaskEdit } from "#core/ports/task-store.ts";
+import { buildTask } from "#test/contract/builders.ts";
 import type { EditRefusal } from "./decide-edit.ts";
 import { decideEdit, OVERDUE_ROWS_MAX } from "./decide-edit.ts";
 import type { TaskSettings } from "./task-settings.ts";
@@ -22,44 +21,21 @@ function every(seconds: number): Schedule {
   return { type: "every", seconds, anchor: "1970-01-01T00:00:00.000Z" };
 }
 
+const REQUEST = {
+  ...{ method: "POST", url: "https://a.example/", headers: {} },
+  ...{ body: "x", bodyBase64: null },
+};
+
 function lock(changes: Partial<Task> = {}, plannedFromMs: number | null = null): LockedTask {
-  const id = makeTaskId(NOW_MS - 86_400_000, 7, new Uint8Array(8));
-  const version: TaskVersion = {
-    taskId: id,
-    requestVersion: 3,
-    request: {
-      method: "POST",
-      url: "https://a.example/",
-      headers: {},
-      body: "x",
-      bodyBase64: null,
+  const built = buildTask(NOW_MS - 86_400_000, {
+    task: {
+      ...{ schedule: EVERY_MINUTE, nextRunAtMs: NOW_MS + 60_000, madeUntilMs: NOW_MS },
+      ...{ version: 5, requestVersion: 3, ...changes },
     },
-    timeoutMs: 30_000,
-    retry: RETRY_DEFAULT,
-  };
-  const task: Task = {
-    id,
-    tenantId: "acme" as TenantId,
-    name: "digest",
-    description: null,
-    tags: [],
-    status: "active",
-    schedule: EVERY_MINUTE,
-    priority: "normal",
-    catchUp: "all",
-    startAtMs: null,
-    endAtMs: null,
-    nextRunAtMs: NOW_MS + 60_000,
-    madeUntilMs: NOW_MS,
-    version: 5,
-    requestVersion: 3,
-    timeoutMs: 30_000,
-    maxAttempts: 5,
-    error: null,
-    createdAtMs: NOW_MS - 86_400_000,
-    updatedAtMs: NOW_MS - 86_400_000,
-    ...changes,
-  };
+    version: { request: REQUEST },
+  });
+  const version = { ...built.version, requestVersion: 3 };
+  const { task } = built;
   return { task, version, nowMs: NOW_MS, plannedFromMs, aheadFromMs: plannedFromMs };
 }
 

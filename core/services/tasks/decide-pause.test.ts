@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TenantId } from "#core/domain/ids.ts";
-import { makeTaskId, readJobId } from "#core/domain/ids.ts";
+import { readJobId } from "#core/domain/ids.ts";
 import { REASON_DELETED, REASON_MISSED, REASON_PAUSED } from "#core/domain/job.ts";
-import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { LockedTask, TaskEdit } from "#core/ports/task-store.ts";
+import { buildTask } from "#test/contract/builders.ts";
 import { decideDelete, decidePause, decideResume } from "./decide-pause.ts";
 import { COUNTED_RUNS_MAX } from "./passed-runs.ts";
 
@@ -19,43 +18,12 @@ const EVERY_MINUTE: Schedule = {
 };
 
 function lock(changes: Partial<Task> = {}, aheadFromMs: number | null = null): LockedTask {
-  const id = makeTaskId(NOW_MS - 86_400_000, 7, new Uint8Array(8));
-  const task: Task = {
-    id,
-    tenantId: "acme" as TenantId,
-    name: "digest",
-    description: null,
-    tags: [],
-    status: "active",
-    schedule: EVERY_MINUTE,
-    priority: "normal",
-    catchUp: "all",
-    startAtMs: null,
-    endAtMs: null,
-    nextRunAtMs: NOW_MS + 30_000,
-    madeUntilMs: NOW_MS - 30_000,
-    version: 5,
-    requestVersion: 1,
-    timeoutMs: 30_000,
-    maxAttempts: 5,
-    error: null,
-    createdAtMs: NOW_MS - 86_400_000,
-    updatedAtMs: NOW_MS - 86_400_000,
-    ...changes,
-  };
-  const version = {
-    taskId: id,
-    requestVersion: 1,
-    request: {
-      method: "POST",
-      url: "https://a.example/",
-      headers: {},
-      body: null,
-      bodyBase64: null,
+  const { task, version } = buildTask(NOW_MS - 86_400_000, {
+    task: {
+      ...{ schedule: EVERY_MINUTE, nextRunAtMs: NOW_MS + 30_000, madeUntilMs: NOW_MS - 30_000 },
+      ...{ version: 5, ...changes },
     },
-    timeoutMs: 30_000,
-    retry: RETRY_DEFAULT,
-  };
+  });
   return { task, version, nowMs: NOW_MS, plannedFromMs: null, aheadFromMs };
 }
 
