@@ -2,31 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import type { Schedule, ScheduleProblem } from "./schedule.ts";
-import { nextOccurrence, parseSchedule } from "./schedule.ts";
-
-const ALWAYS = { startAtMs: null, endAtMs: null };
-
-function accepted(input: unknown): { schedule: Schedule; warnings: string[] } {
-  const parsed = parseSchedule(input);
-  assert.ok(parsed.kind === "ok", `refused: ${JSON.stringify([input, parsed])}`);
-  return parsed;
-}
-
-function refused(input: unknown): ScheduleProblem[] {
-  const parsed = parseSchedule(input);
-  assert.ok(parsed.kind === "invalid", `accepted: ${JSON.stringify(input)}`);
-  return parsed.problems;
-}
-
-function cron(expression: string, timezone = "UTC"): Schedule {
-  return accepted({ type: "cron", expression, timezone }).schedule;
-}
-
-function next(schedule: Schedule, after: string): string | null {
-  const runMs = nextOccurrence(schedule, ALWAYS, Date.parse(after));
-  return runMs === null ? null : new Date(runMs).toISOString();
-}
+import { ALWAYS, accepted, cron, next, refused } from "#test/support/schedules.ts";
+import { nextOccurrence } from "./schedule.ts";
 
 type Vector = { id: string; expr: string; tz: string; after: string; expect: string };
 

@@ -1,41 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Schedule, ScheduleProblem } from "./schedule.ts";
+import { ALWAYS, accepted, cron, next, refused } from "#test/support/schedules.ts";
+import type { Schedule } from "./schedule.ts";
 import {
   atInstantMs,
   compileSchedule,
   localTime,
   nextInWindow,
   nextOccurrence,
-  parseSchedule,
   ScheduleError,
 } from "./schedule.ts";
 
-const ALWAYS = { startAtMs: null, endAtMs: null };
-
 function ms(instant: string): number {
   return Date.parse(instant);
-}
-
-function accepted(input: unknown): { schedule: Schedule; warnings: string[] } {
-  const parsed = parseSchedule(input);
-  assert.ok(parsed.kind === "ok", `refused: ${JSON.stringify([input, parsed])}`);
-  return parsed;
-}
-
-function refused(input: unknown): ScheduleProblem[] {
-  const parsed = parseSchedule(input);
-  assert.ok(parsed.kind === "invalid", `accepted: ${JSON.stringify(input)}`);
-  return parsed.problems;
-}
-
-function cron(expression: string, timezone = "UTC"): Schedule {
-  return accepted({ type: "cron", expression, timezone }).schedule;
-}
-
-function next(schedule: Schedule, after: string): string | null {
-  const runMs = nextOccurrence(schedule, ALWAYS, ms(after));
-  return runMs === null ? null : new Date(runMs).toISOString();
 }
 
 describe("at", () => {

@@ -1,6 +1,9 @@
+import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { controlDatabase, SHARD_NAMES, shardDatabase } from "#adapters/mysql/database-names.ts";
+import { openShards } from "#adapters/mysql/shards.ts";
+import type { Shard } from "#core/ports/shards.ts";
 import { migrate } from "#migrations/migrate.ts";
 import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 
@@ -61,4 +64,28 @@ export function throughProxy(mysqlUrl: string, proxy: TcpProxy): string {
   url.hostname = "127.0.0.1";
   url.port = String(proxy.port);
   return url.href;
+}
+
+/** A shard on databases of the test file's own, behind a proxy that can lose answers. */
+export interface ProxiedShard {
+  readonly databases: TestDatabases;
+  readonly proxy: TcpProxy;
+  readonly shard: Shard;
+  close(): Promise<void>;
+}
+
+export async function openProxiedShard(): Promise<ProxiedShard> {
+  const databases = await makeTestDatabases();
+  const { databasePrefix } = databases;
+  const proxy = await openProxyOf(databases.mysqlUrl);
+  const mysqlUrl = throughProxy(databases.mysqlUrl, proxy);
+  const shards = openShards({ mysqlUrl, databasePrefix, poolSize: 4 });
+  const [shard] = shards.all();
+  assert(shard !== undefined, "there is one shard");
+  const close = async () => {
+    await shards.close();
+    await proxy.close();
+    await databases.drop();
+  };
+  return { databases, proxy, shard, close };
 }

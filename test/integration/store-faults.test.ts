@@ -1,7 +1,6 @@
 /** The stores where an answer is lost: what the callers are told, and that repeating is safe. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { openShards } from "#adapters/mysql/shards.ts";
 import { endpointKey } from "#core/domain/call-limit.ts";
 import { OutcomeUnknown } from "#core/domain/errors.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
@@ -9,34 +8,25 @@ import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { ClaimedJob, ClaimResult, JobResult } from "#core/ports/job-store.ts";
 import type { TakeLimitedResult } from "#core/ports/limit-store.ts";
-import type { Shard, Shards } from "#core/ports/shards.ts";
+import type { Shard } from "#core/ports/shards.ts";
 import { buildTask, HOUR_MS, makeWorker, RETENTION } from "#test/contract/builders.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
-import { makeTestDatabases, openProxyOf, type TestDatabases, throughProxy } from "./databases.ts";
+import { openProxiedShard, type ProxiedShard, type TestDatabases } from "./databases.ts";
 
 const BOUNDS = { horizonMs: 30_000, missedAfterMs: 60_000, missedTasksMax: 200, tasksMax: 1_000 };
 
 describe("stores whose answers are lost", () => {
+  let open: ProxiedShard;
   let databases: TestDatabases;
   let proxy: TcpProxy;
-  let shards: Shards;
   let shard: Shard;
   let worker: WorkerId;
 
   before(async () => {
-    databases = await makeTestDatabases();
-    proxy = await openProxyOf(databases.mysqlUrl);
-    const mysqlUrl = throughProxy(databases.mysqlUrl, proxy);
-    shards = openShards({ mysqlUrl, databasePrefix: databases.databasePrefix, poolSize: 4 });
-    const [only] = shards.all();
-    assert.ok(only);
-    shard = only;
+    open = await openProxiedShard();
+    ({ databases, proxy, shard } = open);
   });
-  after(async () => {
-    await shards.close();
-    await proxy.close();
-    await databases.drop();
-  });
+  after(() => open.close());
   beforeEach(async () => {
     for (const table of ["tasks", "task_versions", "jobs", "limit_slots", "limited"]) {
       await databases.run(`DELETE FROM ${table}`);

@@ -10,31 +10,27 @@ import type { Job } from "#core/domain/job.ts";
 import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency } from "#core/ports/idempotency.ts";
-import type { Shard, Shards } from "#core/ports/shards.ts";
+import type { Shard } from "#core/ports/shards.ts";
 import { buildTask, makeTenant, makeWorker, RETENTION } from "#test/contract/builders.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
-import { makeTestDatabases, openProxyOf, type TestDatabases, throughProxy } from "./databases.ts";
+import {
+  makeTestDatabases,
+  openProxiedShard,
+  type ProxiedShard,
+  type TestDatabases,
+} from "./databases.ts";
 
 describe("upkeep whose answers are lost", () => {
+  let open: ProxiedShard;
   let databases: TestDatabases;
   let proxy: TcpProxy;
-  let shards: Shards;
   let shard: Shard;
 
   before(async () => {
-    databases = await makeTestDatabases();
-    proxy = await openProxyOf(databases.mysqlUrl);
-    const mysqlUrl = throughProxy(databases.mysqlUrl, proxy);
-    shards = openShards({ mysqlUrl, databasePrefix: databases.databasePrefix, poolSize: 4 });
-    const [only] = shards.all();
-    assert.ok(only);
-    shard = only;
+    open = await openProxiedShard();
+    ({ databases, proxy, shard } = open);
   });
-  after(async () => {
-    await shards.close();
-    await proxy.close();
-    await databases.drop();
-  });
+  after(() => open.close());
   beforeEach(async () => {
     for (const table of ["tasks", "task_versions", "jobs", "dead_letters"]) {
       await databases.run(`DELETE FROM ${table}`);

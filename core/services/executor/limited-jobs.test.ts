@@ -5,13 +5,11 @@ import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { endpointKey, type LimitKey, tenantKey } from "#core/domain/call-limit.ts";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { JobId, TenantId } from "#core/domain/ids.ts";
-import { makeTaskId, partitionOfTenant } from "#core/domain/ids.ts";
 import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
-import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
-import type { Task } from "#core/domain/task.ts";
 import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
+import { buildTask } from "#test/contract/builders.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { secretParts } from "#test/support/secret-parts.ts";
 import { runExecutor } from "#workers/executor/run-executor.ts";
@@ -115,22 +113,13 @@ let made = 0;
 function addJob({ tables }: World, url: string, limitKey: LimitKey | null, changes = {}): JobId {
   const random = new Uint8Array(8);
   new DataView(random.buffer).setUint32(4, ++made);
-  const id = makeTaskId(tables.nowMs(), partitionOfTenant(TENANT), random);
-  const headers = { method: "POST", headers: {}, body: null, bodyBase64: null };
-  const version = {
-    ...{ taskId: id, requestVersion: 1, timeoutMs: 30_000, retry: RETRY_DEFAULT },
-    request: { ...headers, url: `${url}/hook` },
-  } as const;
-  const task: Task = {
-    ...{ id, tenantId: TENANT, name: id, description: null, tags: [], status: "active" },
-    schedule: { type: "every", seconds: 3_600, anchor: "1970-01-01T00:00:00.000Z" },
-    ...{ priority: "normal", catchUp: "all", startAtMs: null, endAtMs: null },
-    ...{ nextRunAtMs: null, madeUntilMs: null, version: 1, requestVersion: 1 },
-    ...{ timeoutMs: 30_000, maxAttempts: 3, error: null },
-    ...{ createdAtMs: tables.nowMs(), updatedAtMs: tables.nowMs() },
-    ...changes,
-  };
-  tables.tasks.set(id, task);
+  const request = { method: "POST", url: `${url}/hook`, headers: {}, body: null, bodyBase64: null };
+  const { task, version } = buildTask(tables.nowMs(), {
+    random,
+    task: { tenantId: TENANT, nextRunAtMs: null, ...changes },
+    version: { request },
+  });
+  tables.tasks.set(task.id, task);
   tables.addVersion(version);
   const due = limitKey === null ? task : { ...task, limitKey };
   const job = makeScheduledJob(due, "schedule", tables.nowMs(), tables.nowMs());
