@@ -427,6 +427,8 @@ export function controlSamples(): Sample[] {
       concurrency: 5,
       perSecond: 0.5,
     }),
+    updateWeightSql: tenants.updateWeightSql(TENANT, 2.5),
+    listWeightsSql: tenants.listWeightsSql(1_000),
     updateTenantStatusSql: tenants.updateTenantStatusSql(TENANT, "disabled"),
     insertKeySql: apiKeys.insertKeySql(keyHash, TENANT, scopes),
     listLiveKeysSql: apiKeys.listLiveKeysSql(TENANT, scopes),

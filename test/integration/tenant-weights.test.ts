@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
+import { controlDatabase } from "#adapters/mysql/database-names.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { systemRandom } from "#adapters/system/random.ts";
@@ -17,6 +18,8 @@ import { TenantWeights } from "#core/services/access/tenant-weights.ts";
 import { Scheduler } from "#core/services/scheduler/scheduler.ts";
 import { runTask } from "#core/services/tasks/run-task.ts";
 import { buildTask, HOUR_MS, RETENTION } from "#test/contract/builders.ts";
+import { eventually } from "#test/support/eventually.ts";
+import { startWorker } from "#test/support/worker-process.ts";
 import { type CountingProxy, openCountingProxy } from "./counting-proxy.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 
@@ -129,4 +132,21 @@ test("the operator's command refuses what is no weight", async () => {
   await assert.rejects(admin("tenant", "weight", "nobody", "--weight", "2"), /no tenant 'nobody'/);
   assert.match(await admin("tenant", "weight", ACME, "--weight", "default"), /1 \(default\)/);
   assert.equal((await control.listWeights(9)).size, 0);
+});
+
+test("a worker on a schema that has no weights yet says so and works", async () => {
+  const { mysqlUrl, databasePrefix } = databases;
+  const table = `${controlDatabase(databasePrefix)}.tenants`;
+  await databases.run(`ALTER TABLE ${table} DROP INDEX weighted, DROP COLUMN weight`);
+  await using scheduler = startWorker("scheduler", { mysqlUrl, databasePrefix });
+  await scheduler.line("tenants' weights not read: the last known hold, or none", 20_000);
+  const [shard] = shards.all();
+  const nextRunAtMs = Date.now();
+  const built = buildTask(nextRunAtMs, { task: { tenantId: GLOBEX, nextRunAtMs } });
+  await shard?.tasks.create(built);
+  await eventually(async () =>
+    assert.ok(((await shard?.tasks.find(GLOBEX, built.task.id))?.task.madeUntilMs ?? 0) > 0),
+  );
+  scheduler.signal("SIGTERM");
+  assert.equal((await scheduler.ended(20_000)).code, 0);
 });
