@@ -3,17 +3,14 @@
  * or its time is nearly out; what is left then is for the next one, which may have begun already.
  */
 import { createHash } from "node:crypto";
-import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
-import { openLogger } from "#adapters/system/logger.ts";
-import { openMetrics } from "#adapters/system/metrics.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
 import { ARCHIVE_LEFT_MS } from "#core/domain/limits.ts";
 import { type ArchiverRun, runArchiver } from "#core/services/archiver/run-archiver.ts";
 import { connectHistory } from "../_shared/connect-history.ts";
+import { connectTick } from "../_shared/connect-tick.ts";
 import { endOf, type Invocation, onEachShard } from "../_shared/on-each-shard.ts";
-import { openAccount } from "../_shared/open-account.ts";
 import { processEnv } from "../_shared/process-env.ts";
 import { sayingMetrics } from "../_shared/say-metrics.ts";
 import { archiverEnv } from "./env.ts";
@@ -22,15 +19,10 @@ import { archiverEnv } from "./env.ts";
 const HISTORY_WRITE_MS = 5_000;
 
 const env = readEnv(archiverEnv, processEnv(), { ownPrefix: "CASSANDRA_" });
-const logger = openLogger({ service: "archiver", level: env.LOG_LEVEL });
-export const metrics = openMetrics("archiver");
-const shards = openShards({
-  mysqlUrl: env.MYSQL_URL,
-  account: await openAccount(env, logger),
-  databasePrefix: env.DATABASE_PREFIX,
-  logger,
-  onPoolWait: () => metrics.count("pool_waits", 1),
-});
+const { logger, metrics, shards } = await connectTick("archiver", env);
+
+export { metrics };
+
 const deps = {
   history: connectHistory(env, HISTORY_WRITE_MS),
   clock: systemClock,

@@ -2,18 +2,15 @@
  * Entry point of the reconciler: a Lambda function that EventBridge invokes every minute. A run looks at the leases every two
  * seconds for a little more than a minute, so that runs overlap and a dead executor is noticed within seconds at any time.
  */
-import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
-import { openLogger } from "#adapters/system/logger.ts";
-import { openMetrics } from "#adapters/system/metrics.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
 import { RECONCILE_RUN_MS } from "#core/domain/limits.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import type { Pass } from "#core/services/reconciler/reconcile-pass.ts";
 import { runPasses } from "#core/services/reconciler/run-passes.ts";
 import { watchBacklog } from "#core/services/reconciler/watch-backlog.ts";
+import { connectTick } from "../_shared/connect-tick.ts";
 import { endOf, type Invocation, onEachShard } from "../_shared/on-each-shard.ts";
-import { openAccount } from "../_shared/open-account.ts";
 import { processEnv } from "../_shared/process-env.ts";
 import { sayingMetrics } from "../_shared/say-metrics.ts";
 import { reconcilerEnv } from "./env.ts";
@@ -23,15 +20,10 @@ const PASS_LEFT_MS = 10_000;
 
 const env = readEnv(reconcilerEnv, processEnv(), { ownPrefix: "ARCHIVE_" });
 const clock = systemClock;
-const logger = openLogger({ service: "reconciler", level: env.LOG_LEVEL });
-export const metrics = openMetrics("reconciler");
-const shards = openShards({
-  mysqlUrl: env.MYSQL_URL,
-  account: await openAccount(env, logger),
-  databasePrefix: env.DATABASE_PREFIX,
-  logger,
-  onPoolWait: () => metrics.count("pool_waits", 1),
-});
+const { logger, metrics, shards } = await connectTick("reconciler", env);
+
+export { metrics };
+
 const retention = {
   succeededMs: env.ARCHIVE_SUCCEEDED_AFTER_SECONDS * 1_000,
   endedMs: env.ARCHIVE_ENDED_AFTER_SECONDS * 1_000,

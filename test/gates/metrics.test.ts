@@ -8,12 +8,13 @@ import { COUNTERS, GAUGES, METRIC_SERVICES, type MetricService } from "#core/por
 const ROOT = resolve(import.meta.dirname, "..", "..");
 const LIST = [...Object.entries(COUNTERS), ...Object.entries(GAUGES)];
 
-/** All code that runs in a service and nowhere else, and what all workers share. */
+/** All code that runs in a service and nowhere else, and what all workers or all functions on a schedule share. */
 function sourceOf(service: MetricService): string {
+  const isWorker = globSync(`workers/${service}`, { cwd: ROOT }).length > 0;
   const rooms = [`core/services/${service}`, `functions/${service}`, `workers/${service}`];
-  if (globSync(`workers/${service}`, { cwd: ROOT }).length > 0) rooms.push("workers/_shared");
-  const files = rooms
-    .flatMap((room) => globSync(`${room}/**/*.ts`, { cwd: ROOT }))
+  const shared = isWorker ? "workers/_shared/**/*.ts" : "functions/_shared/connect-tick.ts";
+  const files = [...rooms.map((room) => `${room}/**/*.ts`), shared]
+    .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
     .filter((file) => !file.endsWith(".test.ts"));
   assert.ok(files.length >= 3, service);
   return files.map((file) => readFileSync(resolve(ROOT, file), "utf8")).join("\n");
