@@ -60,6 +60,14 @@ test("p2 tells jobs a second and their ratio to raw calls for each number of exe
   numbers(figures, "jobs", "rawPerSecond", "perSecond", "ratio", "statementsPerJob");
 });
 
+test("p2 from due tasks tells its ratio to raw calls, beside slow endpoints the ratio of more executors to one", async () => {
+  const due = await runQuick("p2", "--materialise");
+  numbers(due, "jobs", "perSecond", "ratio");
+  const slow = await runQuick("p2", "--delay", "5");
+  assert.deepEqual(slow.executors, [1, 2, 3]);
+  numbers(slow, "perSecond");
+});
+
 test("p3 tells lag by priority and the drain's ratio to raw calls, of every job of the peak", async () => {
   const figures = await runQuick("p3");
   numbers(figures, "drainMs", "drainToRaw", "statementsPerJob");
