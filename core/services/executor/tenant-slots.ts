@@ -99,15 +99,15 @@ export class TenantSlots {
     return this.#big;
   }
 
-  /** Tenants that get no other slot for critical jobs. */
+  /** Tenants that get no other slot for critical jobs: nobody while half of those are free. */
   get atQuota(): ReadonlySet<TenantId> {
-    return this.#atQuota;
+    return 2 * this.#taken.critical < this.#most.critical ? NOBODY : this.#atQuota;
   }
 
   take(kind: SlotKind, tenantId: TenantId, nowMs: number): TakenSlot {
     assert(this.isFree(kind), "only a free slot is taken");
     assert(kind !== "small" || !this.#big.has(tenantId), "its slots are for small tenants");
-    assert(kind !== "critical" || !this.#atQuota.has(tenantId), "within its quota");
+    assert(kind !== "critical" || !this.atQuota.has(tenantId), "within its quota");
     const takenAtMs = Math.floor(nowMs);
     this.#taken[kind]++;
     if (kind === "any") this.#anySumMs += takenAtMs;
