@@ -85,6 +85,13 @@ export interface Room {
   readonly wantedBy?: (queue: number) => number;
 }
 
+/** The part of a room that a priority has while all others want theirs; critical may take all of it. */
+export function shareOf(priority: Priority): number {
+  if (priority === "critical") return 1;
+  const { high, normal, low } = PRIORITY_WEIGHTS;
+  return PRIORITY_WEIGHTS[priority] / (high + normal + low);
+}
+
 /**
  * Divides room over the queues that have jobs, most urgent first. Critical may take all of it, but of what is kept for it only
  * its first lane; the others get at least one each, by weight, what one does not want going to the rest. The limits may add up

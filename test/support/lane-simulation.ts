@@ -60,7 +60,7 @@ export class LaneSimulation {
         taken.push(...(this.#queues.get(queue)?.splice(0, most) ?? []));
       }
       left -= taken.length;
-      more = this.#wants.note(shares, taken);
+      more = this.#wants.note(shares, taken).length > 0;
       for (const job of taken) this.claimed.push({ ...job, claimedAtMs: this.nowMs });
     }
     this.nowMs += CLAIM_MS;

@@ -54,7 +54,7 @@ interface ClaimingDeps {
 
 export interface Polled {
   readonly claimed: number;
-  /** The claim took all that it asked for of some queue: more is probably due. */
+  /** More is probably due: a queue gave all that it was asked for, or was passed over because plenty of it is ready. */
   readonly full: boolean;
   /** Other executors live, with which jobs are shared. */
   readonly shared: boolean;
@@ -73,6 +73,8 @@ const POLL_AGAIN_MS = 20;
 export interface ClaimRoom extends Pick<Room, "any" | "critical"> {
   /** False: no limited jobs are taken either. */
   readonly limited: boolean;
+  /** Whether so many jobs of a queue wait for slots already that it need not be asked for more. */
+  hasPlenty(queue: number): boolean;
   /** For critical tasks that are made and taken: free slots that only critical jobs use. */
   readonly fast: CriticalRoom;
 }
@@ -82,6 +84,7 @@ export class Claiming {
   readonly #floors = new QueueFloors();
   readonly #wants = new QueueWants();
   #unknown: UnknownClaim | null = null;
+  #more: readonly number[] = [];
 
   constructor(deps: ClaimingDeps) {
     this.#deps = deps;
@@ -90,6 +93,11 @@ export class Claiming {
   /** A claim whose COMMIT was not answered is still to be settled. */
   get unsettled(): boolean {
     return this.#unknown !== null;
+  }
+
+  /** Queues that probably have more than the last poll has claimed. */
+  get more(): readonly number[] {
+    return this.#more;
   }
 
   /** One poll, and one claim for what there is room for when something is due. Throws what the store throws, with nothing lost. */
@@ -141,19 +149,21 @@ export class Claiming {
     room: ClaimRoom,
     aheadMs: number,
   ): Promise<Pick<Polled, "claimed" | "full">> {
+    this.#more = [];
     if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return NOTHING;
     const makes = poll.criticalTaskAtMs !== null && room.fast.jobs > 0;
     const fast = makes ? await this.#takeCritical(workerId, room.fast) : 0;
     // One that is still to be settled, or has found us fenced, is the last.
     if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return NOTHING;
-    const due = [...poll.heads].filter(([, headMs]) => headMs <= poll.nowMs + aheadMs);
-    const shares = this.#branches(
-      due.map(([queue]) => queue),
-      room,
-    );
-    const { claimed, full } =
-      shares.length > 0 ? await this.#claim(workerId, shares, aheadMs) : NOTHING;
-    return { claimed: claimed + fast, full: full || fast >= Math.max(1, room.fast.beyond) };
+    const heads = [...poll.heads].filter(([, headMs]) => headMs <= poll.nowMs + aheadMs);
+    const due = heads.map(([queue]) => queue);
+    const asked = due.filter((queue) => !room.hasPlenty(queue));
+    const shares = this.#branches(asked, room);
+    const { claimed, more } =
+      shares.length > 0 ? await this.#claim(workerId, shares, aheadMs) : { claimed: 0, more: [] };
+    this.#more = [...due.filter((queue) => !asked.includes(queue)), ...more];
+    const full = this.#more.length > 0 || fast >= Math.max(1, room.fast.beyond);
+    return { claimed: claimed + fast, full };
   }
 
   /** Finds out what became of a claim whose COMMIT was not answered. */
@@ -176,7 +186,7 @@ export class Claiming {
   #branches(queues: readonly number[], room: ClaimRoom): ClaimShare[] {
     const any = Math.min(room.any, CLAIM_JOBS_MAX);
     const critical = Math.min(room.critical, CLAIM_JOBS_MAX - any);
-    if (any + critical === 0) return [];
+    if (any + critical === 0 || queues.length === 0) return [];
     return shareRoom(queues, { any, critical, wantedBy: this.#wants.wantedBy });
   }
 
@@ -184,7 +194,7 @@ export class Claiming {
     workerId: WorkerId,
     shares: readonly ClaimShare[],
     aheadMs: number,
-  ): Promise<Pick<Polled, "claimed" | "full">> {
+  ): Promise<{ readonly claimed: number; readonly more: readonly number[] }> {
     const branches = shares.map((share) => ({
       ...share,
       floorMs: this.#floors.floorOf(share.queue),
@@ -195,7 +205,7 @@ export class Claiming {
       await this.#deps.jobs.claimDue({ workerId, branches, aheadMs, limit }),
       workerId,
     );
-    return { claimed: jobs.length, full: this.#wants.note(shares, jobs) };
+    return { claimed: jobs.length, more: this.#wants.note(shares, jobs) };
   }
 
   /** Critical tasks that nobody has made yet, straight into our hands. */

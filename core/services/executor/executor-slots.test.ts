@@ -178,3 +178,24 @@ test("while a burst of critical jobs waits nothing else is claimed; then everyth
   assert.equal(sent.length, critical.size + 50);
   await endWorld(world);
 });
+
+test("of a queue of which plenty is ready no more is claimed, of others it is, and slots never wait for a claim", async () => {
+  const slots = 8;
+  const afterMs = 10;
+  const world = openWorld({ slots, endpoint: () => ({ status: 200, afterMs }) });
+  const { clock, tables, sent, executor } = world;
+  await clock.advance(100);
+  const jobs = 4_000;
+  for (let i = 0; i < jobs; i++) addJob(tables, 0);
+  await clock.advance(2_000);
+  const { held } = executor.load;
+  assert.ok(held > 250 && held <= 1_100, `two claims at most wait in memory: ${held}`);
+  const high = Array.from({ length: 5 }, () => addJob(tables, 0, { priority: "high" }));
+  await clock.advance(300);
+  const called = new Set(sent.map(({ headers }) => headers["idempotency-key"]));
+  assert.ok(high.every((id) => called.has(id)));
+  const leftMs = ((jobs + high.length - sent.length) * afterMs) / slots;
+  await clock.advance(leftMs + 500);
+  assert.equal(sent.length, jobs + high.length);
+  await endWorld(world);
+});

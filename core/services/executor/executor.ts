@@ -14,6 +14,7 @@ import {
   ASIDE_AGAIN_MS,
   ASIDE_BACK_EVERY_MS,
   ASIDE_BACK_MAX,
+  CLAIM_JOBS_MAX,
   DRAIN_CALLS_MS,
   HELD_CRITICAL_MIN,
   HELD_CRITICAL_ONE_IN,
@@ -23,6 +24,7 @@ import {
   HELD_RATE_SECONDS_SHARED,
   RENEW_PERIOD_MS,
 } from "#core/domain/limits.ts";
+import { priorityOfQueue, shareOf } from "#core/domain/queue.ts";
 import type { WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Caller } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -49,7 +51,15 @@ import { SigningKeys } from "./signing-keys.ts";
 import { LimitedTaking } from "./take-limited.ts";
 import { criticalSlots } from "./tenant-slots.ts";
 
-const NO_ROOM = { any: 0, critical: 0, fast: NO_CRITICAL, limited: false };
+const NO_ROOM = {
+  any: 0,
+  critical: 0,
+  fast: NO_CRITICAL,
+  limited: false,
+  hasPlenty: () => false,
+};
+/** A claim is of no use while so many seconds' worth of a queue is ready, and takes what calls need. */
+const PLENTY_SECONDS = 1;
 /** While it drains, slots that no call needs go back so often. */
 const DRAIN_SLOTS_MS = 500;
 
@@ -169,8 +179,14 @@ export class Executor {
     return polled;
   }
 
-  /** Whether so much room is free that another claim is worth its round trips. */
+  /** Whether so much room is free, and so little ready of some queue, that another claim is worth its round trips. */
   hasRoom(): boolean {
+    const { more } = this.#claiming;
+    const runsLow = (queue: number) => 2 * this.#held.readyOf(queue) < this.#plentyOf(queue);
+    return this.#hasFree() && (more.length === 0 || more.some(runsLow));
+  }
+
+  #hasFree(): boolean {
     const capacity = this.#capacity();
     return capacity - this.#claimed >= capacity / 4;
   }
@@ -250,7 +266,7 @@ export class Executor {
   /** When room is short, jobs go back that wait for a tenant's own long calls: they would keep others from being claimed. */
   #makeRoom(): void {
     const nowMs = this.#clock.monotonicMs();
-    if (this.hasRoom() || nowMs < this.#putOffMs + ASIDE_BACK_EVERY_MS) return;
+    if (this.#hasFree() || nowMs < this.#putOffMs + ASIDE_BACK_EVERY_MS) return;
     const late = this.#held.takeAside(HELD_RATE_SECONDS * 1_000, ASIDE_BACK_MAX);
     if (late.length > 0) this.#putOffMs = nowMs;
     this.#firing.putOff(late, ASIDE_AGAIN_MS);
@@ -263,6 +279,7 @@ export class Executor {
       limited: true,
       // Others would wait in memory as they do in the queue.
       any: this.#held.pressed ? 0 : Math.max(0, this.#capacity() - this.#claimed),
+      hasPlenty: (queue) => this.#held.readyOf(queue) >= this.#plentyOf(queue),
       critical: critical.free(HELD_CRITICAL_MIN, HELD_CRITICAL_ONE_IN),
       fast: {
         jobs: critical.free(kept),
@@ -279,6 +296,12 @@ export class Executor {
   get #claimed(): number {
     const { size, unadmitted, aside } = this.#held;
     return size - unadmitted - Math.min(aside, this.#capacity());
+  }
+
+  /** Of a queue's jobs, as many as its priority gets slots for in a second while others wait: more can wait where they are. */
+  #plentyOf(queue: number): number {
+    const wanted = PLENTY_SECONDS * this.#rate.perSecond() * shareOf(priorityOfQueue(queue));
+    return Math.max(CLAIM_JOBS_MAX, Math.ceil(wanted));
   }
 
   /** Jobs that may be in memory: some seconds of the measured rate. */

@@ -14,7 +14,7 @@ import type { LimitedJob } from "#core/ports/limit-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import { CriticalCounts } from "./critical-counts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
-import { Heap } from "./heap.ts";
+import { EarlyJobs } from "./early-jobs.ts";
 import { type Grant, LimitLines } from "./limit-lines.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
 import { type TakenSlot, TenantSlots } from "./tenant-slots.ts";
@@ -48,7 +48,7 @@ export class HeldJobs {
   readonly #database: DatabaseClock;
   readonly #onReady: () => void;
   readonly #held = new Set<HeldJob>();
-  readonly #early = new Heap<HeldJob>(isEarlier);
+  readonly #early = new EarlyJobs();
   readonly #ready = new ReadyJobs();
   readonly #lines = new LimitLines<HeldJob>();
   /** The one timer: for the first of those that are early. */
@@ -114,6 +114,11 @@ export class HeldJobs {
    */
   get pressed(): boolean {
     return this.#ready.critical > this.#slots.most;
+  }
+
+  /** Jobs of a queue that wait for a slot. */
+  readyOf(queue: number): number {
+    return this.#ready.countOfQueue(queue);
   }
 
   get unsent(): number {
@@ -345,10 +350,6 @@ export class HeldJobs {
     if (taken.some(isLimited)) this.#admit(this.#database.nowMs());
     return taken;
   }
-}
-
-function isEarlier({ job: a }: HeldJob, { job: b }: HeldJob): boolean {
-  return a.runAtMs === b.runAtMs ? a.queue < b.queue : a.runAtMs < b.runAtMs;
 }
 
 function isLimited({ job }: HeldJob): boolean {

@@ -10,16 +10,18 @@ export class QueueWants {
   /** Infinity for a queue that gave all that it was asked for, or was never asked. */
   wantedBy = (queue: number): number => this.#wants.get(queue) ?? Number.POSITIVE_INFINITY;
 
-  /** Learns from a claim. True when a queue gave all that it was asked for, and probably has more. */
-  note(shares: readonly ClaimShare[], jobs: readonly { readonly queue: number }[]): boolean {
+  /** Learns from a claim. Answers the queues that gave all that they were asked for, and probably have more. */
+  note(shares: readonly ClaimShare[], jobs: readonly { readonly queue: number }[]): number[] {
     const taken = new Map<number, number>();
     for (const { queue } of jobs) taken.set(queue, (taken.get(queue) ?? 0) + 1);
-    let more = false;
+    const more: number[] = [];
     for (const { queue, limit } of shares) {
       const had = taken.get(queue) ?? 0;
       if (had < limit) this.#wants.set(queue, 2 * had + MORE);
-      else this.#wants.delete(queue);
-      more ||= had >= limit;
+      else {
+        this.#wants.delete(queue);
+        more.push(queue);
+      }
     }
     return more;
   }

@@ -205,6 +205,10 @@ export class ReadyJobs {
     return this.#turns.critical;
   }
 
+  countOfQueue(queue: number): number {
+    return this.#totals.get(queue) ?? 0;
+  }
+
   /** How many a tenant has. */
   countOf(tenantId: TenantId): number {
     let count = 0;

@@ -1,0 +1,47 @@
+/**
+ * Held jobs whose time has not come: the earliest first, of the same instant the most urgent. Thousands have the same instant, so
+ * jobs of one instant and queue are one entry of the heap.
+ */
+import { assert } from "#core/domain/assert.ts";
+import { QUEUES } from "#core/domain/queue.ts";
+import { Heap } from "./heap.ts";
+import type { HeldJob } from "./held-jobs.ts";
+
+interface Line {
+  /** Sorts like (runAtMs, queue); exact up to the year 6000. */
+  readonly key: number;
+  readonly jobs: HeldJob[];
+  /** The first that has not been taken. */
+  at: number;
+}
+
+export class EarlyJobs {
+  readonly #lines = new Map<number, Line>();
+  readonly #first = new Heap<Line>((a, b) => a.key < b.key);
+
+  push(held: HeldJob): void {
+    const { runAtMs, queue } = held.job;
+    const key = runAtMs * QUEUES + queue;
+    assert(Number.isSafeInteger(key), "an instant in whole ms");
+    const line = this.#lines.get(key);
+    if (line !== undefined) line.jobs.push(held);
+    else {
+      const made = { key, jobs: [held], at: 0 };
+      this.#lines.set(key, made);
+      this.#first.push(made);
+    }
+  }
+
+  peek(): HeldJob | null {
+    const line = this.#first.peek();
+    return line?.jobs[line.at] ?? null;
+  }
+
+  /** Takes away what `peek` answers. */
+  pop(): void {
+    const line = this.#first.peek();
+    if (line === null || ++line.at < line.jobs.length) return;
+    this.#first.pop();
+    this.#lines.delete(line.key);
+  }
+}
