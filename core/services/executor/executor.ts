@@ -253,7 +253,7 @@ export class Executor {
   #callEnded({ job: { limitKey } }: HeldJob): void {
     this.#noteRate();
     if (limitKey !== null && !this.#draining && this.#limited.runsDry(limitKey)) this.onRoom();
-    if (!this.#roomWanted || this.#held.pressed || !this.hasRoom()) return;
+    if (!this.#roomWanted || !this.hasRoom()) return;
     this.#roomWanted = false;
     this.onRoom();
   }
@@ -277,8 +277,7 @@ export class Executor {
     const kept = criticalSlots(this.#slots);
     return {
       limited: true,
-      // Others would wait in memory as they do in the queue.
-      any: this.#held.pressed ? 0 : Math.max(0, this.#capacity() - this.#claimed),
+      any: Math.max(0, this.#capacity() - this.#claimed),
       hasPlenty: (queue) => this.#held.readyOf(queue) >= this.#plentyOf(queue),
       critical: critical.free(HELD_CRITICAL_MIN, HELD_CRITICAL_ONE_IN),
       fast: {
@@ -298,9 +297,14 @@ export class Executor {
     return size - unadmitted - Math.min(aside, this.#capacity());
   }
 
-  /** Of a queue's jobs, as many as its priority gets slots for in a second while others wait: more can wait where they are. */
+  /**
+   * Of a queue's jobs, as many as its priority gets slots for in a second while others wait: more can wait where they are. Nothing but
+   * critical jobs is wanted while those press.
+   */
   #plentyOf(queue: number): number {
-    const wanted = PLENTY_SECONDS * this.#rate.perSecond() * shareOf(priorityOfQueue(queue));
+    const priority = priorityOfQueue(queue);
+    if (this.#held.pressed && priority !== "critical") return 0;
+    const wanted = PLENTY_SECONDS * this.#rate.perSecond() * shareOf(priority);
     return Math.max(CLAIM_JOBS_MAX, Math.ceil(wanted));
   }
 
