@@ -159,11 +159,11 @@ test("a tenant has far more calls that hang than memory may hold: another's job 
 
 test("while a burst of critical jobs waits nothing else is claimed; then everything is", async () => {
   const slots = 8;
-  const world = openWorld({ slots, endpoint: () => ({ status: 200, afterMs: 100 }) });
+  const world = openWorld({ slots, endpoint: () => ({ status: 200, afterMs: 10 }) });
   const { clock, tables, sent, executor } = world;
   await clock.advance(100);
   const critical = new Set(
-    Array.from({ length: 60 }, () => addJob(tables, 0, { priority: "critical" })),
+    Array.from({ length: 600 }, () => addJob(tables, 0, { priority: "critical" })),
   );
   await clock.advance(250);
   assert.equal(executor.pressed, true);
@@ -199,3 +199,19 @@ test("of a queue of which plenty is ready no more is claimed, of others it is, a
   assert.equal(sent.length, jobs + high.length);
   await endWorld(world);
 });
+
+for (const priority of ["normal", "critical"] as const)
+  test(`calls of ${priority} jobs last: however many of them are ready, another tenant's job is claimed and sent at the next poll`, async () => {
+    const world = openWorld({ slots: 64, endpoint: () => ({ status: 200, afterMs: 100 }) });
+    const { clock, tables, sent } = world;
+    for (let i = 0; i < 4_000; i++)
+      addJob(tables, 0, { priority, tenantId: `large-${i % 10}` as TenantId });
+    await clock.advance(2_500);
+    for (let i = 0; i < 5; i++) {
+      const id = addJob(tables, 0, { tenantId: `quiet-${i}` as TenantId });
+      await clock.advance(300);
+      assert.ok(sent.some(({ headers }) => headers["idempotency-key"] === id));
+    }
+    assert.ok(sent.length < 4_000, "the others have not ended");
+    await endWorld(world);
+  });

@@ -299,9 +299,10 @@ export class Executor {
 
   /**
    * Of a queue's jobs, as many as its priority gets slots for in a second while others wait: more can wait where they are. Nothing but
-   * critical jobs is wanted while those press.
+   * critical jobs is wanted while those press. Where calls last it is not the queue that says who gets a slot, and all may come.
    */
   #plentyOf(queue: number): number {
+    if (this.#held.areCallsLasting) return Number.POSITIVE_INFINITY;
     const priority = priorityOfQueue(queue);
     if (this.#held.pressed && priority !== "critical") return 0;
     const wanted = PLENTY_SECONDS * this.#rate.perSecond() * shareOf(priority);

@@ -109,11 +109,16 @@ export class HeldJobs {
   }
 
   /**
-   * More critical jobs wait than there are slots: a peak has just begun. What can be done a moment later is done then, so that the
-   * machine is theirs.
+   * More critical jobs wait than there are slots, which their short calls leave free in a moment: a peak has just begun. What can be
+   * done a moment later is done then, so that the machine is theirs.
    */
   get pressed(): boolean {
-    return this.#ready.critical > this.#slots.most;
+    return this.#ready.critical > this.#slots.most && !this.areCallsLasting;
+  }
+
+  /** The calls under way last: slots are what is scarce, and some are open for tenants whose jobs may not be here. */
+  get areCallsLasting(): boolean {
+    return this.#slots.areLasting(this.#clock.monotonicMs());
   }
 
   /** Jobs of a queue that wait for a slot. */
