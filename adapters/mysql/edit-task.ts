@@ -16,6 +16,7 @@ import {
   cancelJobsSql,
   deletePlannedJobsSql,
   deleteUnclaimedJobsSql,
+  lockJobsSql,
   resumeClaimedJobsSql,
   resumeRunningJobsSql,
   selectClockSql,
@@ -169,6 +170,7 @@ async function changeJobs(
     case "resume": {
       const paused = await idsOf(session, selectPausedJobsSql(taskId, nowMs));
       await inGroups(paused, async (ids) => {
+        await session.select(lockJobsSql(ids));
         await session.write(resumeRunningJobsSql(ids));
         const resumed = resumeClaimedJobsSql(ids, nowMs, requestVersion, limitKey);
         const lined = (await session.write(resumed)) > 0 && limitKey !== null;

@@ -183,6 +183,7 @@ function groups(size: number): Sample[] {
     cancelJobsSql: editJobs.cancelJobsSql(jobIds, "task paused", NOW_MS, RETENTION),
     deletePlannedJobsSql: editJobs.deletePlannedJobsSql(jobIds),
     deleteUnclaimedJobsSql: editJobs.deleteUnclaimedJobsSql(jobIds, NOW_MS),
+    lockJobsSql: editJobs.lockJobsSql(jobIds),
     resumeClaimedJobsSql: editJobs.resumeClaimedJobsSql(jobIds, NOW_MS, 1, null),
     resumeRunningJobsSql: editJobs.resumeRunningJobsSql(jobIds),
     claimJobsSql: claimJobsSql(jobs, WORKER, NOW_MS),
