@@ -36,13 +36,13 @@ test("every origin over TLS is called as often as the others, before and measure
   assert.equal(planP2({ ...usual, tls: 5_000, cold: true }).warmUps, 5_000);
 });
 
-test("where endpoints take their time, one executor's slots are busy for eight seconds", () => {
+test("where endpoints take their time, one executor's slots are busy for sixteen seconds", () => {
   const at50 = planP2({ ...usual, delayMs: 50 });
   assert.equal(at50.withRaw, false);
-  assert.equal(at50.jobs, 11_000);
-  assert.equal(at50.warmUps, 6_000);
+  assert.equal(at50.jobs, 21_000);
+  assert.equal(at50.warmUps, 11_000);
   assert.equal(planP2({ ...usual, delayMs: 1 }).jobs, 30_000);
-  assert.equal(planP2({ ...usual, delayMs: 5_000 }).jobs, 103);
+  assert.equal(planP2({ ...usual, delayMs: 5_000 }).jobs, 205);
 });
 
 test("from due tasks, each has one job, and one executor drains", () => {

@@ -9,7 +9,7 @@ const TASKS_QUICK = 100;
 const JOBS = 30_000;
 const JOBS_QUICK = 500;
 /** How long the slots of one executor are to be busy where endpoints take their time. */
-const DELAYED_LEG_MS = 8_000;
+const DELAYED_LEG_MS = 16_000;
 
 export interface Plan {
   readonly tasksCount: number;

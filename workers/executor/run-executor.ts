@@ -8,8 +8,8 @@ import { type LoopDeps, runLoop, Wake } from "../_shared/run-loop.ts";
 
 /** Results that end within this of each other are written in one group. */
 const GROUP_MS = 3;
-/** After a group of so many: larger ones cost MySQL less a job (62 µs in groups of 60, 49 of 120, 43 of 400, measured). */
-const BUSY_GROUP = 50;
+/** After a group of so many: larger ones cost MySQL less a job (51 µs in groups of 60, 35 of 400, measured; of a few, a COMMIT is dearer than their rows). */
+const BUSY_GROUP = 10;
 const BUSY_GROUP_MS = 20;
 /** While more critical jobs wait than there are slots: their calls need what writing takes. */
 const PRESSED_GROUP_MS = 60;
