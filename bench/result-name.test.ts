@@ -1,24 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { resultName } from "./result-name.ts";
-import type { BenchOptions } from "./scenario.ts";
-
-const usual: BenchOptions = {
-  quick: false,
-  seed: 1,
-  seconds: null,
-  executors: null,
-  rounds: null,
-  tls: 0,
-  cold: false,
-  delayMs: 0,
-  materialise: false,
-  soak: false,
-  profileDir: null,
-};
+import { usual } from "./usual-options.ts";
 
 test("each variant of a scenario has a name of its own, whatever its rounds", () => {
-  const names: [string, Partial<BenchOptions>][] = [
+  const names: [string, Partial<typeof usual>][] = [
     ["p2", { rounds: 3 }],
     ["p2-delay-50", { delayMs: 50 }],
     ["p2-materialise", { materialise: true }],

@@ -1,21 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BenchOptions } from "../scenario.ts";
+import { usual } from "../usual-options.ts";
 import { planP2 } from "./plan.ts";
-
-const usual: BenchOptions = {
-  quick: false,
-  seed: 1,
-  seconds: null,
-  executors: null,
-  rounds: null,
-  tls: 0,
-  cold: false,
-  delayMs: 0,
-  materialise: false,
-  soak: false,
-  profileDir: null,
-};
 
 test("the drain has 30,000 jobs after 20,000 calls of each process, beside raw", () => {
   assert.deepEqual(planP2(usual), {

@@ -5,19 +5,25 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { createConnection } from "mysql2/promise";
+import { setTimeout } from "node:timers/promises";
+import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
+import { taskStore } from "#adapters/mysql/task-store.ts";
+import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
 import { jobIdToBytes, partitionOfJob } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { REASON_PAUSED } from "#core/domain/job.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import type { JobsEffect } from "#core/ports/task-store.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { addJobs, addTask, HOUR_MS, isGone, plannedJob, writeEdit } from "../contract/builders.ts";
 import type { ContractStore } from "../contract/contract-store.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 
+/** The table of transactions is a snapshot, renewed only when nobody has read it for 100 ms. */
+const SNAPSHOT_MS = 150;
 /** An edit that waits does so for 3 s (innodb_lock_wait_timeout), and then again. */
 const FREE_MS = 2_000;
 
@@ -80,4 +86,74 @@ describe("edits beside a held job of another task", () => {
         holder.destroy();
       }
     });
+
+  test("a resume and a group of results that walks the same task's jobs: one waits for the other, neither gives way", async () => {
+    const database = shardDatabase("0", databases.databasePrefix);
+    const connect = () => createConnection({ uri: databases.mysqlUrl, database });
+    const [results, watcher] = await Promise.all([connect(), connect()]);
+    const opened = openDatabase({ ...databases, database, poolSize: 1, logger: null });
+    const [shard] = shards.all();
+    assert(shard !== undefined);
+    const store = { shard } as ContractStore;
+    const { task } = await addTask(store);
+    const jobs = [HOUR_MS, 2 * HOUR_MS].map((inMs) => plannedJob(task, Date.now(), inMs));
+    await addJobs(store, task, jobs);
+    const [first, second] = jobs.map(({ id }) => [
+      partitionOfJob(id),
+      Buffer.from(jobIdToBytes(id)),
+    ]);
+    const change = (columns: string, key: unknown) =>
+      watcher.query(`UPDATE jobs SET claim_no = 1, ${columns} WHERE (part, id) = (?)`, [key]);
+    await change(`status = 'cancelled', reason = '${REASON_PAUSED}'`, first);
+    await change(`status = 'running', cancel_reason = '${REASON_PAUSED}'`, second);
+    /** Rows of the group, in key order, as a group of results takes them. */
+    const walk = async () => {
+      await results.query("BEGIN");
+      for (const key of [first, second])
+        await results.query("SELECT 1 FROM jobs WHERE (part, id) = (?) FOR UPDATE", [key]);
+      await results.query("COMMIT");
+    };
+    let walked: Promise<void> | null = null;
+    let runs = 0;
+    /** The real database; once a resume has changed what runs, the group comes, and the resume goes on when that waits. */
+    const beside: Database = {
+      ...opened,
+      transaction: (work, deadlineMs) =>
+        opened.transaction((session) => {
+          runs++;
+          const write = async (sql: string, ms?: number) => {
+            const written = await session.write(sql, ms);
+            if (walked === null && sql.includes("cancel_reason = NULL WHERE")) {
+              walked = walk();
+              walked.catch(() => {});
+              await untilWaiting(results, watcher);
+            }
+            return written;
+          };
+          return work({ select: session.select, write });
+        }, deadlineMs),
+    };
+    try {
+      const edited = { shard: { ...shard, tasks: taskStore(beside) } } as ContractStore;
+      await writeEdit(edited, task, {}, { kind: "resume" });
+      assert(walked !== null, "the group came between");
+      await walked;
+      assert.equal(runs, 1);
+    } finally {
+      for (const connection of [results, watcher]) connection.destroy();
+      await opened.close();
+    }
+  });
 });
+
+/** Until a connection's statement waits for a lock. */
+async function untilWaiting(connection: Connection, watcher: Connection): Promise<void> {
+  await eventually(async () => {
+    await setTimeout(SNAPSHOT_MS);
+    const [rows] = await watcher.query<RowDataPacket[]>(
+      "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?",
+      [connection.threadId],
+    );
+    assert.equal(rows.length, 1);
+  }, FREE_MS);
+}
