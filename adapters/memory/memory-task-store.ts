@@ -1,7 +1,7 @@
 /** Tasks in memory: what an edit or a tick decides is checked first and written last, so that a refusal leaves no trace. */
 import { assert } from "#core/domain/assert.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
-import type { Job, Retention } from "#core/domain/job.ts";
+import type { Retention } from "#core/domain/job.ts";
 import { CARRIED_BYTES_MAX } from "#core/domain/limits.ts";
 import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
@@ -16,10 +16,13 @@ import type {
   DueTasks,
   EditResult,
   LockedTask,
+  MadeRun,
+  MakeRun,
   MaterializeBounds,
   Materialized,
   MaterializePlan,
   NewTask,
+  Ran,
   TaskAdvance,
   TaskEdit,
   TaskFilter,
@@ -39,8 +42,6 @@ import type { MemoryTables } from "./memory-tables.ts";
 
 /** Run numbers are random: so many that exist in a row mean that `make` does not draw a new one. */
 const RUN_DRAWS_MAX = 20;
-
-type RanNow = Exclude<Awaited<ReturnType<TaskStore["runNow"]>>, Replay>;
 
 export class MemoryTaskStore implements TaskStore {
   readonly #tables: MemoryTables;
@@ -144,19 +145,16 @@ export class MemoryTaskStore implements TaskStore {
     });
   }
 
-  runNow(
+  runNow<R = never>(
     tenantId: TenantId,
     taskId: TaskId,
-    make: (task: Task & DueTask, nowMs: number) => Job,
-    idempotency: Idempotency<Job> | null = null,
-  ): ReturnType<TaskStore["runNow"]> {
+    make: MakeRun<R>,
+    idempotency: Idempotency<MadeRun> | null = null,
+  ): Promise<Ran<R> | Replay> {
     return this.#tables.transact("runNow", (nowMs) =>
-      oncePerKey<Job, RanNow>(this.#tables, tenantId, idempotency, nowMs, () => {
-        const task = this.#live(tenantId, taskId);
-        if (task === null) return { result: { kind: "not-found" }, made: null };
-        const job = this.#insertRun(task, make, nowMs);
-        this.#tables.ranAtMs.set(taskId, nowMs);
-        return { result: { kind: "made", job }, made: job };
+      oncePerKey<MadeRun, Ran<R>>(this.#tables, tenantId, idempotency, nowMs, () => {
+        const result = this.#run(tenantId, taskId, make, nowMs);
+        return { result, made: result.kind === "made" ? result : null };
       }),
     );
   }
@@ -164,18 +162,15 @@ export class MemoryTaskStore implements TaskStore {
   runTest(
     tenantId: TenantId,
     taskId: TaskId,
-    make: (task: Task & DueTask, nowMs: number) => Job,
+    make: MakeRun<never>,
     limit: TestLimit,
   ): ReturnType<TaskStore["runTest"]> {
     return this.#tables.transact("runTest", (nowMs): Awaited<ReturnType<TaskStore["runTest"]>> => {
       const admission = admitTest(this.#tables.testCalls.get(tenantId) ?? [], nowMs, limit);
       if (admission.kind === "limited") return admission;
-      const task = this.#live(tenantId, taskId);
-      if (task === null) return { kind: "not-found" };
-      const job = this.#insertRun(task, make, nowMs);
-      this.#tables.ranAtMs.set(taskId, nowMs);
-      this.#tables.testCalls.set(tenantId, admission.recent);
-      return { kind: "made", job };
+      const ran = this.#run(tenantId, taskId, make, nowMs);
+      if (ran.kind === "made") this.#tables.testCalls.set(tenantId, admission.recent);
+      return ran;
     });
   }
 
@@ -270,10 +265,16 @@ export class MemoryTaskStore implements TaskStore {
     return secrets.length === 0 ? { task, version } : { task, version, secrets };
   }
 
-  #insertRun(task: Task, make: (task: Task & DueTask, nowMs: number) => Job, nowMs: number): Job {
+  #run<R>(tenantId: TenantId, taskId: TaskId, make: MakeRun<R>, nowMs: number): Ran<R> {
+    const task = this.#live(tenantId, taskId);
+    if (task === null) return { kind: "not-found" };
+    const { version } = this.#withVersion(task);
     for (let draw = 0; draw < RUN_DRAWS_MAX; draw++) {
-      const job = make({ ...task, ...this.#tables.lineOf(task) }, nowMs);
-      if (this.#tables.insertJobs([job]) === 1) return job;
+      const made = make({ ...task, ...this.#tables.lineOf(task) }, nowMs, version);
+      if ("kind" in made) return { kind: "refused", refusal: made.refusal };
+      if (this.#tables.insertJobs([made]) === 0) continue;
+      this.#tables.ranAtMs.set(taskId, nowMs);
+      return { kind: "made", job: made, version };
     }
     assert(false, "a manual run draws a new id");
   }

@@ -1,10 +1,8 @@
 /** Runs by hand: the task is read under a lock, and the job is made in the same transaction. */
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
-import type { Job } from "#core/domain/job.ts";
-import type { DueTask, Task } from "#core/domain/task.ts";
 import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
-import type { Idempotency } from "#core/ports/idempotency.ts";
-import type { TaskStore } from "#core/ports/task-store.ts";
+import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
+import type { MadeRun, MakeRun, Ran, TaskStore } from "#core/ports/task-store.ts";
 import { readInstant } from "./cells.ts";
 import { oncePerKey } from "./once-per-key.ts";
 import type { Session } from "./pool.ts";
@@ -21,24 +19,21 @@ import { TO_BE_NOTED, underTaskLocks } from "./under-task-locks.ts";
 /** Run numbers are random, of 65,535: more misses than this in one millisecond means a bug. */
 const FRESH_IDS_MAX = 10;
 
-type Make = (task: Task & DueTask, nowMs: number) => Job;
-type Made = { readonly kind: "made"; readonly job: Job } | { readonly kind: "not-found" };
-
 /**
  * The lock is shared: runs by hand do not wait for each other, while an edit, a pause and a delete wait for them. Only of a task
  * that has no further occurrence it is exclusive: see under-task-locks.ts.
  */
-export function runNow(
+export function runNow<R>(
   database: Database,
   tenantId: TenantId,
   taskId: TaskId,
-  make: Make,
-  idempotency: Idempotency<Job> | null,
-): ReturnType<TaskStore["runNow"]> {
+  make: MakeRun<R>,
+  idempotency: Idempotency<MadeRun> | null,
+): Promise<Ran<R> | Replay> {
   return underTaskLocks(database, (session, lock) =>
-    oncePerKey<Job, Made | typeof TO_BE_NOTED>(session, tenantId, idempotency, async () => {
+    oncePerKey<MadeRun, Ran<R> | typeof TO_BE_NOTED>(session, tenantId, idempotency, async () => {
       const result = await makeRun(session, { tenantId, taskId, lock }, make);
-      const made = result !== TO_BE_NOTED && result.kind === "made" ? result.job : null;
+      const made = result !== TO_BE_NOTED && result.kind === "made" ? result : null;
       return { result, made };
     }),
   );
@@ -49,7 +44,7 @@ export function runTest(
   database: Database,
   tenantId: TenantId,
   taskId: TaskId,
-  make: Make,
+  make: MakeRun<never>,
   limit: TestLimit,
 ): ReturnType<TaskStore["runTest"]> {
   return underTaskLocks(database, async (session, lock) => {
@@ -70,28 +65,26 @@ interface Locked {
   readonly lock: "share" | "update";
 }
 
-async function makeRun(
+async function makeRun<R>(
   session: Session,
   { tenantId, taskId, lock }: Locked,
-  make: Make,
-): Promise<Made | typeof TO_BE_NOTED> {
+  make: MakeRun<R>,
+): Promise<Ran<R> | typeof TO_BE_NOTED> {
   const [row] = await session.select(selectTaskSql(tenantId, taskId, lock));
   if (row === undefined) return { kind: "not-found" };
-  const task = { ...readTaskWithVersion(row).task, ...readLine(row[TASK_LINE]) };
+  const { task, version } = readTaskWithVersion(row);
   const completed = task.status === "completed";
   if (completed && lock === "share") return TO_BE_NOTED;
-  const job = await makeJob(session, task, make);
-  if (completed) await session.write(noteRunsSql([taskId]));
-  return { kind: "made", job };
-}
-
-async function makeJob(session: Session, task: Task & DueTask, make: Make): Promise<Job> {
+  const due = { ...task, ...readLine(row[TASK_LINE]) };
   const [clock] = await session.select(selectClockSql());
+  const nowMs = readInstant(clock?.[0]);
   for (let tries = 0; tries < FRESH_IDS_MAX; tries++) {
-    const job = make(task, readInstant(clock?.[0]));
+    const job = make(due, nowMs, version);
+    if ("kind" in job) return { kind: "refused", refusal: job.refusal };
     if ((await session.write(insertJobsSql([job]))) === 0) continue;
     if (job.status === "waiting") await session.write(lineUpSql([job]));
-    return job;
+    if (completed) await session.write(noteRunsSql([taskId]));
+    return { kind: "made", job, version };
   }
   throw new Error("no free run number was found (indicates a bug)");
 }

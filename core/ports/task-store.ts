@@ -59,6 +59,27 @@ export type EditResult<R> =
   | { readonly kind: "name-taken" }
   | { readonly kind: "not-found" };
 
+/** A run by hand, with the request that it sends. */
+export interface MadeRun {
+  readonly job: Job;
+  readonly version: TaskVersion;
+}
+
+/**
+ * Builds the job of a task as it is under its lock, or refuses. Pure, and may be asked again. Line, request and job are of one moment:
+ * a job with the line of one request and the address of another would go past the limit of the one that is called.
+ */
+export type MakeRun<R> = (
+  task: Task & DueTask,
+  nowMs: number,
+  version: TaskVersion,
+) => Job | { readonly kind: "refuse"; readonly refusal: R };
+
+export type Ran<R> =
+  | ({ readonly kind: "made" } & MadeRun)
+  | { readonly kind: "refused"; readonly refusal: R }
+  | { readonly kind: "not-found" };
+
 export interface TaskFilter {
   readonly status: TaskStatus | null;
   readonly priority: Priority | null;
@@ -192,14 +213,12 @@ export interface TaskStore {
   ): Promise<EditResult<R>>;
 
   /** Reads a live task FOR SHARE and inserts the job that `make` builds (again with a fresh id while that id exists). */
-  runNow(
+  runNow<R = never>(
     tenantId: TenantId,
     taskId: TaskId,
-    make: (task: Task & DueTask, nowMs: number) => Job,
-    idempotency?: Idempotency<Job> | null,
-  ): Promise<
-    { readonly kind: "made"; readonly job: Job } | { readonly kind: "not-found" } | Replay
-  >;
+    make: MakeRun<R>,
+    idempotency?: Idempotency<MadeRun> | null,
+  ): Promise<Ran<R> | Replay>;
 
   /**
    * As runNow, within the tenant's limit, which holds exactly whoever asks at the same time; beyond it nothing is made. A task that is
@@ -208,13 +227,9 @@ export interface TaskStore {
   runTest(
     tenantId: TenantId,
     taskId: TaskId,
-    make: (task: Task & DueTask, nowMs: number) => Job,
+    make: MakeRun<never>,
     limit: TestLimit,
-  ): Promise<
-    | { readonly kind: "made"; readonly job: Job }
-    | { readonly kind: "not-found" }
-    | { readonly kind: "limited"; readonly retryAfterMs: number }
-  >;
+  ): Promise<Ran<never> | { readonly kind: "limited"; readonly retryAfterMs: number }>;
 
   /**
    * One transaction: locks due tasks (skipping those that others hold), lets `plan` (pure) choose, inserts the jobs in one

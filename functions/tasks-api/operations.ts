@@ -4,6 +4,7 @@ import { parseTaskId } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
+import type { MadeRun } from "#core/ports/task-store.ts";
 import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
 import { deleteTask } from "#core/services/tasks/delete-task.ts";
 import { getTask } from "#core/services/tasks/get-task.ts";
@@ -13,7 +14,7 @@ import { pauseTask } from "#core/services/tasks/pause-task.ts";
 import type { Occurrence } from "#core/services/tasks/preview-schedule.ts";
 import { previewSchedule } from "#core/services/tasks/preview-schedule.ts";
 import { resumeTask } from "#core/services/tasks/resume-task.ts";
-import { type MadeJob, runTask } from "#core/services/tasks/run-task.ts";
+import { runTask } from "#core/services/tasks/run-task.ts";
 import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer, ApiRequest, Operation } from "../_shared/api-event.ts";
 import { readCursor, writeCursor } from "../_shared/cursor.ts";
@@ -143,7 +144,7 @@ async function run(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> 
   const taskId = taskIdOf(request);
   const { request: over } = validate(runSchema, request.json);
   const payload = over === undefined || Object.keys(over).length === 0 ? null : over;
-  const answerOf = ({ job, version }: MadeJob): ApiAnswer => ({
+  const answerOf = ({ job, version }: MadeRun): ApiAnswer => ({
     status: 202,
     headers: { location: `/v1/jobs/${job.id}` },
     body: {

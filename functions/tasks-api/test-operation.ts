@@ -2,7 +2,7 @@
 import type { AttemptRecord, Job } from "#core/domain/job.ts";
 import { TEST_WAIT_MS } from "#core/domain/limits.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
-import type { MadeJob } from "#core/services/tasks/run-task.ts";
+import type { MadeRun } from "#core/ports/task-store.ts";
 import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import { TEST_LIMIT, testTask } from "#core/services/tasks/test-task.ts";
 import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
@@ -40,11 +40,11 @@ export async function testOperation(
   }
 }
 
-function answer(status: number, { job }: MadeJob, json: unknown): ApiAnswer {
+function answer(status: number, { job }: MadeRun, json: unknown): ApiAnswer {
   return { status, headers: { location: `/v1/jobs/${job.id}` }, body: { json } };
 }
 
-function presentedJob({ job, version }: MadeJob, { clock }: Pick<TaskServiceDeps, "clock">) {
+function presentedJob({ job, version }: MadeRun, { clock }: Pick<TaskServiceDeps, "clock">) {
   return presentJob({ job, request: requestOfJob(job, version.request) }, clock.nowMs());
 }
 

@@ -6,6 +6,7 @@ import type { Job } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency } from "#core/ports/idempotency.ts";
+import type { MadeRun } from "#core/ports/task-store.ts";
 import {
   AWKWARD,
   addTask,
@@ -109,7 +110,7 @@ function runsAndRetries(open: OpenStore): void {
     onStore(open, async (store) => {
       for (const status of ["active", "completed"] as const) {
         const { task } = await addTask(store, { task: { status } });
-        const key = keyed<Job>(({ id }) => id);
+        const key = keyed<MadeRun>(({ job }) => job.id);
         const run = (of: Pick<Task, "tenantId" | "id">) => {
           const make = (current: Task, nowMs: number) =>
             makeManualJob(current, "manual", nowMs, ++runs, null);

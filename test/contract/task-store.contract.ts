@@ -235,17 +235,25 @@ function runsNow(open: OpenStore): void {
   test(
     "make is given the task and the database's now; a task that is not live is not found",
     onStore(open, async (store) => {
-      const { task } = await addTask(store, { task: { status: "completed", nextRunAtMs: null } });
+      const completed = { status: "completed" as const, nextRunAtMs: null };
+      const { task, version } = await addTask(store, { task: completed });
       const beforeMs = await dbNow(store);
-      const made = await store.shard.tasks.runNow(task.tenantId, task.id, (given, nowMs) => {
+      const made = await store.shard.tasks.runNow(task.tenantId, task.id, (given, nowMs, sends) => {
         assert.deepEqual(given, task);
+        assert.deepEqual(sends, version);
         return makeManualJob(given, "test", nowMs, 9, null);
       });
       assert(made.kind === "made");
+      assert.deepEqual(made.version, version);
       assert(made.job.scheduledAtMs >= beforeMs && made.job.scheduledAtMs <= (await dbNow(store)));
       const never = () => assert.fail("make was asked");
       const notFound = { kind: "not-found" };
       assert.deepEqual(await store.shard.tasks.runNow(makeTenant(), task.id, never), notFound);
+      const refuse = () => ({ kind: "refuse" as const, refusal: "too long" });
+      assert.deepEqual(await store.shard.tasks.runNow(task.tenantId, task.id, refuse), {
+        kind: "refused",
+        refusal: "too long",
+      });
       await removeTask(store, task);
       assert.deepEqual(await store.shard.tasks.runNow(task.tenantId, task.id, never), notFound);
     }),

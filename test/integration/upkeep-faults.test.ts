@@ -11,6 +11,7 @@ import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency } from "#core/ports/idempotency.ts";
 import type { Shard } from "#core/ports/shards.ts";
+import type { MadeRun } from "#core/ports/task-store.ts";
 import { buildTask, makeTenant, makeWorker, RETENTION } from "#test/contract/builders.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import {
@@ -135,7 +136,7 @@ describe("upkeep whose answers are lost", () => {
     const replay = { kind: "replayed", answer: first.task.id };
     assert.deepEqual(await shard.tasks.create(build(), created), replay);
 
-    const ran = keyOf<Job>("run", ({ id }) => id);
+    const ran = keyOf<MadeRun>("run", ({ job }) => job.id);
     let runs = 0;
     const run = () =>
       shard.tasks.runNow(

@@ -9,6 +9,7 @@ import { makeManualJob } from "#core/domain/make-job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Random } from "#core/ports/random.ts";
+import type { MadeRun } from "#core/ports/task-store.ts";
 import type { JobServiceDeps, JobWithRequest } from "./get-job.ts";
 import { withRequests } from "./get-job.ts";
 import { readHistory } from "./read-history.ts";
@@ -60,27 +61,24 @@ async function retryArchived(
   if (entry.payloadBody !== null) return { kind: "body-not-kept" };
   const { taskId } = readJobId(jobId);
   const { tasks } = deps.shards.forTask(taskId);
-  const found = await tasks.find(tenantId, taskId);
-  if (found === null) return { kind: "task-gone" };
-  const { version } = found;
   const { payload } = entry.job;
-  const withRequest = (job: Job): JobWithRequest => ({
+  const withRequest = ({ job, version }: MadeRun): JobWithRequest => ({
     job,
     request: requestOfJob(job, version.request),
   });
-  const made = await tasks.runNow(
+  const ran = await tasks.runNow(
     tenantId,
     taskId,
     (task, nowMs) => ({
       ...makeManualJob(task, "manual", nowMs, randomRun(deps.random.bytes(2)), payload),
-      taskVersion: version.requestVersion,
       retryOf: jobId,
     }),
     idempotency && {
       ...idempotency,
-      answerOf: (job: Job) => idempotency.answerOf(withRequest(job)),
+      answerOf: (made: MadeRun) => idempotency.answerOf(withRequest(made)),
     },
   );
-  if (made.kind === "made") return { kind: "moved", ...withRequest(made.job) };
-  return made.kind === "not-found" ? { kind: "task-gone" } : made;
+  if (ran.kind === "made") return { kind: "moved", ...withRequest(ran) };
+  if (ran.kind === "refused") return ran.refusal;
+  return ran.kind === "not-found" ? { kind: "task-gone" } : ran;
 }

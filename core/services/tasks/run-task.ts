@@ -1,28 +1,23 @@
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
-import type { Job, Payload } from "#core/domain/job.ts";
+import type { Payload } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import type { Allowance, Quotas } from "#core/domain/quotas.ts";
 import type { HttpRequest, TaskVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
+import type { MadeRun } from "#core/ports/task-store.ts";
 import { checkQuotas } from "./check-quotas.ts";
 import type { FieldProblem, TaskServiceDeps } from "./task-settings.ts";
 
-/** A job that has been made, with the version that it sends. */
-export interface MadeJob {
-  readonly job: Job;
-  readonly version: TaskVersion;
-}
-
 export type RunNow =
-  | ({ readonly kind: "made" } & MadeJob)
+  | ({ readonly kind: "made" } & MadeRun)
   | { readonly kind: "invalid"; readonly problems: readonly FieldProblem[] }
   | { readonly kind: "not-found" };
 
 interface RunOptions {
   /** Null, or not given: there is no limit. */
   readonly quotas?: Allowance | null;
-  readonly idempotency?: Idempotency<MadeJob> | null;
+  readonly idempotency?: Idempotency<MadeRun> | null;
 }
 
 /** Methods whose requests carry no body. */
@@ -37,26 +32,20 @@ export async function runTask(
   { quotas = null, idempotency = null }: RunOptions = {},
 ): Promise<RunNow | Replay> {
   const { tasks } = shards.forTask(taskId);
-  const found = await tasks.find(tenantId, taskId);
-  if (found === null) return { kind: "not-found" };
-  const { version } = found;
-  const problems = faultsOf(payload, version, quotas);
-  if (problems.length > 0) return { kind: "invalid", problems };
-  const made = await tasks.runNow(
+  const ran = await tasks.runNow<readonly FieldProblem[]>(
     tenantId,
     taskId,
-    (task, nowMs) => ({
-      ...makeManualJob(task, "manual", nowMs, randomRun(random.bytes(2)), payload),
-      // The payload was checked against this version: an edit in between makes no other run of it.
-      taskVersion: version.requestVersion,
-      ...(lanes && { queue: lanes.place(tenantId, task.priority, nowMs, quotas?.weight) }),
-    }),
-    idempotency && {
-      ...idempotency,
-      answerOf: (job: Job) => idempotency.answerOf({ job, version }),
+    (task, nowMs, version) => {
+      const problems = faultsOf(payload, version, quotas);
+      if (problems.length > 0) return { kind: "refuse", refusal: problems };
+      return {
+        ...makeManualJob(task, "manual", nowMs, randomRun(random.bytes(2)), payload),
+        ...(lanes && { queue: lanes.place(tenantId, task.priority, nowMs, quotas?.weight) }),
+      };
     },
+    idempotency,
   );
-  return made.kind === "made" ? { ...made, version } : made;
+  return ran.kind === "refused" ? { kind: "invalid", problems: ran.refusal } : ran;
 }
 
 function faultsOf(

@@ -17,14 +17,14 @@ import {
 import { makeManualJob } from "#core/domain/make-job.ts";
 import type { TestLimit } from "#core/domain/test-limit.ts";
 import type { JobStore } from "#core/ports/job-store.ts";
-import type { MadeJob } from "./run-task.ts";
+import type { MadeRun, MakeRun } from "#core/ports/task-store.ts";
 import type { TaskServiceDeps } from "./task-settings.ts";
 
 export const TEST_LIMIT: TestLimit = { callsMax: TEST_CALLS_MAX, windowMs: TEST_WINDOW_MS };
 
 export type Tested =
   /** `ended`: the job is as it ended; `under-way`: as it was last seen. */
-  | ({ readonly kind: "ended" | "under-way" } & MadeJob)
+  | ({ readonly kind: "ended" | "under-way" } & MadeRun)
   | { readonly kind: "not-found" }
   | { readonly kind: "limited"; readonly retryAfterMs: number };
 
@@ -45,19 +45,15 @@ export async function testTask(
   wait: TestWait,
 ): Promise<Tested> {
   const { tasks, jobs } = deps.shards.forTask(taskId);
-  const found = await tasks.find(tenantId, taskId);
-  if (found === null) return { kind: "not-found" };
-  const { version } = found;
-  const make: Parameters<typeof tasks.runTest>[2] = (task, nowMs) => ({
+  const make: MakeRun<never> = (task, nowMs) => ({
     ...makeManualJob(task, "test", nowMs, randomRun(deps.random.bytes(2)), null),
-    taskVersion: version.requestVersion,
-    timeoutMs: version.timeoutMs,
     maxAttempts: 1,
   });
-  const made = await tasks.runTest(tenantId, taskId, make, TEST_LIMIT);
-  if (made.kind !== "made") return made;
-  const job = await waitForEnd(deps, jobs, made.job, wait);
-  return { kind: isFinished(job.status) ? "ended" : "under-way", job, version };
+  const ran = await tasks.runTest(tenantId, taskId, make, TEST_LIMIT);
+  if (ran.kind === "refused") return ran.refusal;
+  if (ran.kind !== "made") return ran;
+  const job = await waitForEnd(deps, jobs, ran.job, wait);
+  return { kind: isFinished(job.status) ? "ended" : "under-way", job, version: ran.version };
 }
 
 /** A database that does not answer tells nothing new; the call goes on without us. */
