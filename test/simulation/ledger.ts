@@ -61,6 +61,8 @@ export class Ledger {
   /** Calls that start later than this, of occurrences that are due later than this, must be on time. */
   punctualFromMs = Number.POSITIVE_INFINITY;
   lateMsMax = 0;
+  /** When a call last reached its endpoint. */
+  lastCallMs = 0;
   readonly #options: LedgerOptions;
   readonly #marked = new Map<JobId, number>();
   readonly #removedClaims = new Map<JobId, number>();
@@ -118,6 +120,7 @@ export class Ledger {
     const row = tables.jobs.get(jobId);
     const all = this.calls.get(jobId) ?? [];
     this.calls.set(jobId, all);
+    this.lastCallMs = queue.nowMs;
     trace.note(jobId, row?.taskId ?? null, () => `attempt ${attempt} SENT by ${process.name}`);
     if (all.some((other) => other.attempt === attempt))
       this.violate("(job, attempt) sent twice", `attempt ${attempt}`, jobId);

@@ -32,6 +32,8 @@ import { Trace } from "./trace.ts";
 
 /** After the last occurrence, with nothing failing: the longest way from there to an end. */
 const ENDS_WITHIN_MS = 150_000;
+/** Behind a limit much may be left to do: as long as calls go on, up to this. */
+const LIMITED_ENDS_WITHIN_MS = 3_600_000;
 const RESTART_MS = 1_000;
 const LATE_MS_MAX = 2_500;
 /** What a thousandth makes of the time for which an executor relies on its quickest poll. */
@@ -328,8 +330,7 @@ export class World {
 
   /** Once a second: whether all has come to its end. */
   #look(): void {
-    const overdue = this.queue.nowMs > this.scenario.endMs + ENDS_WITHIN_MS;
-    if (!overdue && !this.#isQuiet()) {
+    if (!this.#isOverdue() && !this.#isQuiet()) {
       this.queue.schedule(1_000, () => this.#look());
       return;
     }
@@ -339,6 +340,14 @@ export class World {
       },
       (error: unknown) => this.#giveUp(error),
     );
+  }
+
+  #isOverdue(): boolean {
+    const { endMs, limits } = this.scenario;
+    const behindMs = this.queue.nowMs - endMs;
+    if (limits.length === 0) return behindMs > ENDS_WITHIN_MS;
+    const idleMs = this.queue.nowMs - Math.max(endMs, this.ledger.lastCallMs);
+    return idleMs > ENDS_WITHIN_MS || behindMs > LIMITED_ENDS_WITHIN_MS;
   }
 
   #giveUp(error: unknown): void {
