@@ -4,7 +4,7 @@
  * that they meet the same machine; raw and one executor run twice a round, to tell what the machine's noise looks like. Each
  * executor and raw have made as many calls before (`warmUp` of the figures; `--cold` 1,000 instead of 20,000).
  *
- * `--delay N`: endpoints take N ms, so that slots are what is scarce; raw is left out. `--materialise`: from tasks that are due,
+ * `--delay N`: endpoints take N ms, so that slots are what is scarce, and each executor more has as many jobs more; raw is left out. `--materialise`: from tasks that are due,
  * whose jobs one scheduler makes, executor and scheduler having been warmed up by such tasks.
  */
 
@@ -14,7 +14,7 @@ import { callRaw, startTarget, type Target } from "./fleet.ts";
 import { emptyTables, insertTasks } from "./insert-tasks.ts";
 import { cpuMsOf } from "./machine.ts";
 import { judge, type Measured, type RawLeg } from "./p2/judge.ts";
-import { type Plan, planP2 } from "./p2/plan.ts";
+import { type Plan, perTaskOf, planP2 } from "./p2/plan.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
 import { openBenchDatabases } from "./stack.ts";
 
@@ -44,9 +44,11 @@ async function runP2(context: ScenarioContext): Promise<ScenarioOutcome> {
     });
     await emptyTables(databases);
     await insertTasks(databases, tasks);
-    return options.materialise
-      ? drainDueTasks(databases, target, { executors, warmUps: plan.warmUps }, context)
-      : drain(databases, target, { executors, ...plan }, context);
+    if (options.materialise)
+      return drainDueTasks(databases, target, { executors, warmUps: plan.warmUps }, context);
+    const { tasksCount } = plan;
+    const perTask = perTaskOf(plan, executors);
+    return drain(databases, target, { executors, tasksCount, perTask }, context);
   };
   for (let round = 1; round <= rounds; round++) {
     const first = plan.withRaw ? await rawLeg(target, plan) : null;

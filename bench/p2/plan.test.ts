@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { usual } from "../usual-options.ts";
-import { planP2 } from "./plan.ts";
+import { perTaskOf, planP2 } from "./plan.ts";
 
 test("the drain has 30,000 jobs after 20,000 calls of each process, beside raw", () => {
   assert.deepEqual(planP2(usual), {
     tasksCount: 1_000,
     perTask: { warmUps: 20, jobs: 30 },
+    jobsGrow: false,
     warmUps: 20_000,
     jobs: 30_000,
     counts: [1, 2, 3],
@@ -27,6 +28,7 @@ test("where endpoints take their time, one executor's slots are busy for sixteen
   assert.equal(at50.withRaw, false);
   assert.equal(at50.jobs, 21_000);
   assert.equal(at50.warmUps, 11_000);
+  assert.deepEqual(perTaskOf(at50, 3), { warmUps: 11, jobs: 3 * 21 });
   assert.equal(planP2({ ...usual, delayMs: 1 }).jobs, 30_000);
   assert.equal(planP2({ ...usual, delayMs: 5_000 }).jobs, 205);
 });

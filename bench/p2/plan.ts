@@ -13,9 +13,11 @@ const DELAYED_LEG_MS = 16_000;
 
 export interface Plan {
   readonly tasksCount: number;
-  /** Jobs of each task: before the measured ones for each executor, and measured. */
+  /** Jobs of each task: before the measured ones for each executor, and measured (where `jobsGrow` for each executor). */
   readonly perTask: { readonly warmUps: number; readonly jobs: number };
-  /** Calls of one process before those that are measured, and the measured ones of all together. */
+  /** Where slots are what is scarce, legs of more executors last as long as those of one: how they begin and end counts as much. */
+  readonly jobsGrow: boolean;
+  /** Calls of one process before those that are measured, and the measured ones of all together (of one executor). */
   readonly warmUps: number;
   readonly jobs: number;
   /** How many executors drain, leg after leg. */
@@ -40,9 +42,15 @@ export function planP2(options: BenchOptions): Plan {
   return {
     tasksCount,
     perTask: { warmUps: warmUpsPerTask, jobs: jobsPerTask },
+    jobsGrow: delayMs > 0,
     warmUps: materialise ? warmUpsMax : tasksCount * warmUpsPerTask,
     jobs: tasksCount * jobsPerTask,
     counts: executors === null ? usual : [executors],
     withRaw: delayMs === 0,
   };
+}
+
+/** Jobs of each task in a leg of so many executors. */
+export function perTaskOf({ perTask, jobsGrow }: Plan, executors: number): Plan["perTask"] {
+  return jobsGrow ? { ...perTask, jobs: perTask.jobs * executors } : perTask;
 }
