@@ -21,19 +21,27 @@ export const ARCHIVE_BRANCHES: readonly ArchiveBranch[] = (
   ["succeeded", "dead", "cancelled"] as const
 ).flatMap((status) => Array.from({ length: QUEUES }, (_, queue) => ({ status, queue })));
 
-function range({ status, queue }: ArchiveBranch): string {
-  return `FROM jobs FORCE INDEX (queue) WHERE status = '${status}' AND queue = ${integer(queue)} AND due_at <= UTC_TIMESTAMP(3)`;
+function ofQueue({ status, queue }: ArchiveBranch): string {
+  return `FROM jobs FORCE INDEX (queue) WHERE status = '${status}' AND queue = ${integer(queue)}`;
+}
+
+function range(branch: ArchiveBranch): string {
+  return `${ofQueue(branch)} AND due_at <= UTC_TIMESTAMP(3)`;
 }
 
 /**
  * Which ranges have something to archive: literal sub-selects, of which each reads one entry (measured: 192 in 9 ms).
+ *
+ * The head is looked up by equality and compared when it is read. As a range it may be planned as a walk of the whole index, which covers
+ * it, as long as the server counts few rows: a look that began so in a new database went on for 20 s while jobs came.
  *
  * Locks: none. Isolation: READ COMMITTED.
  * Result: one row, the earliest `due_at` of each of ARCHIVE_BRANCHES, NULL where nothing has come to it.
  */
 export function selectArchiveHeadsSql(): string {
   const heads = ARCHIVE_BRANCHES.map(
-    (branch) => `(SELECT due_at ${range(branch)} ORDER BY due_at LIMIT 1)`,
+    (branch) =>
+      `(SELECT IF(due_at <= UTC_TIMESTAMP(3), due_at, NULL) ${ofQueue(branch)} ORDER BY due_at LIMIT 1)`,
   );
   return `SELECT ${heads.join(", ")}`;
 }

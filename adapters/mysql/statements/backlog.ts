@@ -15,12 +15,17 @@ export const WAITING_RANGES: readonly WaitingRange[] = (["pending", "waiting"] a
   (status) => Array.from({ length: QUEUES }, (_, queue) => ({ status, queue })),
 );
 
-function range({ status, queue }: WaitingRange, aheadMs: number): string {
-  return `FROM jobs FORCE INDEX (queue) WHERE status = '${status}' AND queue = ${integer(queue)} AND due_at <= UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
+function ofQueue({ status, queue }: WaitingRange): string {
+  return `FROM jobs FORCE INDEX (queue) WHERE status = '${status}' AND queue = ${integer(queue)}`;
+}
+
+function range(one: WaitingRange, aheadMs: number): string {
+  return `${ofQueue(one)} AND due_at <= UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
 }
 
 /**
  * Which ranges have anything that is due by now + `aheadMs`, and what is not made: literal sub-selects, of which each reads one entry.
+ * The heads are looked up by equality: see selectArchiveHeadsSql.
  *
  * Index: queue (status, queue, due_at) for the heads; next_run (status, priority, next_run_at) for what is not made; the workers are
  *   few. Locks: none. Isolation: READ COMMITTED.
@@ -32,8 +37,10 @@ export function selectBacklogHeadsSql(aheadMs: number): string {
     (priority) =>
       `(SELECT next_run_at FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank(priority)} AND next_run_at <= UTC_TIMESTAMP(3) ORDER BY next_run_at LIMIT 1)`,
   );
+  const until = `UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
   const heads = WAITING_RANGES.map(
-    (one) => `(SELECT due_at ${range(one, aheadMs)} ORDER BY due_at LIMIT 1)`,
+    (one) =>
+      `(SELECT IF(due_at <= ${until}, due_at, NULL) ${ofQueue(one)} ORDER BY due_at LIMIT 1)`,
   );
   return `SELECT ${[
     "UTC_TIMESTAMP(3)",
