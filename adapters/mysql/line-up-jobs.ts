@@ -6,7 +6,7 @@ import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { TaskId } from "#core/domain/ids.ts";
 import { LINE_UP_MS_MAX, LINE_UP_SINCE_MS } from "#core/domain/limits.ts";
 import { readJobId, readTaskId } from "./cells.ts";
-import { lineUpSql } from "./statements/limited-lines.ts";
+import { lineUpSql, lockWaitingSql } from "./statements/limited-lines.ts";
 import { lineUpJobsSql, listLimitedTasksSql, listUnlinedSql } from "./statements/line-up-jobs.ts";
 import type { Database } from "./transaction.ts";
 
@@ -27,6 +27,8 @@ export async function lineUpJobs(database: Database, key: LimitKey, nowMs: numbe
     for (let at = 0; at < jobs.length && performance.now() < endsAt; at += GROUP_MAX) {
       const group = jobs.slice(at, at + GROUP_MAX).map((row) => ({ id: readJobId(row[0]) }));
       await database.transaction(async (session) => {
+        // One that stands in this line by now is not changed, and would not be held: it may be taken while its place is written.
+        await session.select(lockWaitingSql(group));
         const lined = await session.write(lineUpJobsSql(key, group));
         if (lined > 0) await session.write(lineUpSql(group));
       });

@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { setTimeout } from "node:timers/promises";
-import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise";
+import { createConnection } from "mysql2/promise";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { taskStore } from "#adapters/mysql/task-store.ts";
@@ -17,13 +16,11 @@ import { REASON_PAUSED } from "#core/domain/job.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import type { JobsEffect } from "#core/ports/task-store.ts";
-import { eventually } from "#test/support/eventually.ts";
 import { addJobs, addTask, HOUR_MS, isGone, plannedJob, writeEdit } from "../contract/builders.ts";
 import type { ContractStore } from "../contract/contract-store.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { untilWaiting } from "./until-waiting.ts";
 
-/** The table of transactions is a snapshot, renewed only when nobody has read it for 100 ms. */
-const SNAPSHOT_MS = 150;
 /** An edit that waits does so for 3 s (innodb_lock_wait_timeout), and then again. */
 const FREE_MS = 2_000;
 
@@ -126,7 +123,7 @@ describe("edits beside a held job of another task", () => {
             if (walked === null && sql.includes("cancel_reason = NULL WHERE")) {
               walked = walk();
               walked.catch(() => {});
-              await untilWaiting(results, watcher);
+              await untilWaiting(results.threadId, watcher);
             }
             return written;
           };
@@ -145,15 +142,3 @@ describe("edits beside a held job of another task", () => {
     }
   });
 });
-
-/** Until a connection's statement waits for a lock. */
-async function untilWaiting(connection: Connection, watcher: Connection): Promise<void> {
-  await eventually(async () => {
-    await setTimeout(SNAPSHOT_MS);
-    const [rows] = await watcher.query<RowDataPacket[]>(
-      "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = ?",
-      [connection.threadId],
-    );
-    assert.equal(rows.length, 1);
-  }, FREE_MS);
-}
