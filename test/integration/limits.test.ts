@@ -15,6 +15,7 @@ import type { Shard, Shards } from "#core/ports/shards.ts";
 import { failure, heldKey, makeWorker, success } from "#test/contract/builders.ts";
 import { type CountingProxy, openCountingProxy } from "./counting-proxy.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { giveBack } from "./give-back.ts";
 import { seedLimits } from "./seed-limits.ts";
 import { seedRows } from "./seed-rows.ts";
 
@@ -128,8 +129,7 @@ describe("limits", () => {
       const [all] = await databases.run(`SELECT COUNT(*) AS rows_there FROM ${table}`);
       return { returned: rows.length, locked: Number(all?.rows_there) - free.length };
     } finally {
-      holder.destroy();
-      other.destroy();
+      await Promise.all([giveBack(holder), giveBack(other)]);
     }
   }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
-import { type Connection, openPool, type Pool } from "#adapters/mysql/pool.ts";
+import { openPool, type Pool } from "#adapters/mysql/pool.ts";
 import { selectClaimableSql } from "#adapters/mysql/statements/select-claimable.ts";
 import {
   selectDueTasksSql,
@@ -10,6 +10,7 @@ import {
 } from "#adapters/mysql/statements/select-due-tasks.ts";
 import { makeWorkerId } from "#core/domain/ids.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { giveBack } from "./give-back.ts";
 import { seedRows } from "./seed-rows.ts";
 
 const ROWS = 4_000;
@@ -75,17 +76,3 @@ describe("locking reads", () => {
     assert.ok(locked > 1_000, `${locked} locked`);
   });
 });
-
-/**
- * Without its locks: the server has let go of them when it answers. Of a connection that is closed it does so some time later, and the
- * next test would find rows locked by nobody it knows.
- */
-async function giveBack(connection: Connection): Promise<void> {
-  try {
-    await connection.write("ROLLBACK");
-    connection.release();
-  } catch (error) {
-    connection.destroy();
-    throw error;
-  }
-}
