@@ -108,7 +108,8 @@ export function applyEvent(job: Job, event: JobEvent, context: Context): Transit
     case "retry":
       return retry(job, event, context);
     case "line-up":
-      return job.status === "pending" || job.status === "waiting"
+      // A rescue names the last holder still, whose late answer counts: it would not take the job out of a line that it did not come from.
+      return (job.status === "pending" && job.workerId === null) || job.status === "waiting"
         ? moved({ ...job, status: "waiting", limitKey: event.limitKey })
         : REFUSED;
     case "release-limit":

@@ -9,6 +9,7 @@ import {
   addJobs,
   addTask,
   addWorker,
+  claimOne,
   dbNow,
   failure,
   HOUR_MS,
@@ -18,8 +19,10 @@ import {
   plannedJob,
   RETENTION,
   readJob,
+  recordResults,
   removeTask,
   success,
+  WRITTEN,
   writeEdit,
 } from "./builders.ts";
 import type { OpenStore } from "./contract-store.ts";
@@ -91,6 +94,21 @@ function makers(open: OpenStore): void {
       const [place] = await store.listLimited();
       assert.equal((await store.shard.tasks.materialize(BOUNDS, planOne))?.alreadyMade, 1);
       assert.deepEqual(await store.listLimited(), [place]);
+    }),
+  );
+
+  test(
+    "a job that was rescued, and whose last holder may still answer, is not lined up under a limit that is new (11)",
+    onStore(open, async (store) => {
+      const { task, held, workerId } = await claimOne(store);
+      await store.shard.jobs.rescue([held], RETENTION);
+      const key = endpointKey(task.tenantId, "https://example.com/hook");
+      assert(key !== null);
+      await store.shard.limits.put(key, { concurrency: 1 });
+      assert.deepEqual(await store.listLimited(), []);
+      assert.deepEqual(await recordResults(store, [success(held, workerId)]), WRITTEN);
+      assert.equal((await readJob(store, held))?.status, "succeeded");
+      assert.deepEqual(await store.listLimited(), []);
     }),
   );
 

@@ -14,11 +14,14 @@ export function listLimitedTasksSql(key: LimitKey, after: TaskId | null, max: nu
   return `SELECT live_id FROM tasks FORCE INDEX (live) WHERE tenant_id = ${text(tenantOf(key))} AND ${from}${ofEndpoint} ORDER BY live_id LIMIT ${integer(max)}`;
 }
 
-/** In line, and in none that this key takes the place of. */
+/**
+ * In line, and in none that this key takes the place of. A rescue names the last holder still, whose late answer counts: it claimed the
+ * job without a limit, and would not take it out of a line.
+ */
 function isUnlined(key: LimitKey): string {
   const tenant = tenantKeyOf(key);
   const other = key === tenant ? "" : ` OR jobs.limit_key = ${text(tenant)}`;
-  return `jobs.status IN ('pending', 'waiting') AND (jobs.limit_key IS NULL${other})`;
+  return `jobs.status IN ('pending', 'waiting') AND ((jobs.limit_key IS NULL AND jobs.worker_id IS NULL)${other})`;
 }
 
 /**
