@@ -39,7 +39,10 @@ describe("everybody at once", () => {
   const logger: Logger = {
     info() {},
     error() {},
-    warn: (message, fields) => void reruns.push(tellRerun(message, fields)),
+    // What gave way has a code. Without one it is of the server's settings, which the test of those changes for all meanwhile.
+    warn(message, fields) {
+      if (fields?.code !== undefined) reruns.push(tellRerun(message, fields));
+    },
   };
 
   before(async () => {
