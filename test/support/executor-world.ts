@@ -58,10 +58,11 @@ export function openWorld(
   };
   const [shard] = shards.all();
   assert(shard !== undefined);
+  const secrets = secretParts(shards, options.masterKey);
   const executor = new Executor({
     shard,
     caller,
-    ...secretParts(shards, options.masterKey),
+    ...secrets,
     clock,
     random,
     metrics,
@@ -77,6 +78,7 @@ export function openWorld(
     shards,
     tables: shards.tables,
     shard,
+    secrets,
     sent,
     counters,
     executor,
@@ -85,7 +87,28 @@ export function openWorld(
   };
 }
 
-export function scriptedCaller(clock: ManualClock, sent: Sent[], endpoint: Endpoint): Caller {
+/** Another executor on the world's shard; ends with it. */
+export function addExecutor(
+  { clock, sent, shard, secrets, stop }: ReturnType<typeof openWorld>,
+  { slots, endpoint, seed }: { slots: number; endpoint: Endpoint; seed: number },
+) {
+  const random = { bytes: (length: number) => new Uint8Array(length).fill(seed), unit: () => 0.5 };
+  const logger = { info: () => {}, warn: () => {}, error: () => {} };
+  const executor = new Executor({
+    shard,
+    caller: scriptedCaller(clock, sent, endpoint),
+    ...secrets,
+    clock,
+    random,
+    metrics: { count: () => {}, observeLagMs: () => {} },
+    logger,
+    retention: RETENTION,
+    slots,
+  });
+  return { executor, ended: runExecutor(executor, { clock, random, logger }, stop.signal) };
+}
+
+function scriptedCaller(clock: ManualClock, sent: Sent[], endpoint: Endpoint): Caller {
   return {
     call: async (call, signal): Promise<CallOutcome> => {
       sent.push({ ...call, atMs: clock.nowMs() });

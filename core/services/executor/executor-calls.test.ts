@@ -1,22 +1,17 @@
 /** The executor on a shard in memory: what it sends, when, and what an answer makes of the job. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeWorkerId } from "#core/domain/ids.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import {
+  addExecutor,
   addJob,
   addTask,
   endWorld,
   jobOf,
   openWorld,
-  RETENTION,
   RETRY,
-  scriptedCaller,
 } from "#test/support/executor-world.ts";
 import { settle } from "#test/support/manual-clock.ts";
-import { secretParts } from "#test/support/secret-parts.ts";
-import { runExecutor } from "#workers/executor/run-executor.ts";
-import { Executor } from "./executor.ts";
 
 test("a job is claimed ahead and sent at its second, once, signed, with our headers; its success is recorded", async () => {
   const timings = { dnsMs: 0.04, connectMs: 12.349, tlsMs: null, firstByteMs: 60, totalMs: 80.97 };
@@ -164,24 +159,9 @@ test("a manual run's payload is laid over the request, header by header", async 
 
 test("two executors on one shard share 1,000 jobs: each is sent once", async () => {
   const world = openWorld();
-  const { clock, tables, sent, shard } = world;
-  const caller = scriptedCaller(clock, sent, () => ({ status: 200, afterMs: 5 }));
-  const logger = { info: () => {}, warn: () => {}, error: () => {} };
-  const metrics = { count: () => {}, observeLagMs: () => {} };
-  const random = { bytes: (n: number) => new Uint8Array(n).fill(200), unit: () => 0.5 };
-  assert.notEqual(makeWorkerId(random.bytes(16)), [...tables.workers.keys()][0]);
-  const other = new Executor({
-    shard,
-    caller,
-    ...secretParts(world.shards),
-    clock,
-    random,
-    metrics,
-    logger,
-    retention: RETENTION,
-    slots: 10,
-  });
-  const otherEnded = runExecutor(other, { clock, random, logger }, world.stop.signal);
+  const { clock, tables, sent } = world;
+  const endpoint = () => ({ status: 200, afterMs: 5 });
+  const other = addExecutor(world, { slots: 10, endpoint, seed: 200 });
   await clock.advance(1_000);
   const ids = Array.from({ length: 1_000 }, () => addJob(tables, 2_000));
   await clock.advance(20_000);
@@ -190,5 +170,5 @@ test("two executors on one shard share 1,000 jobs: each is sent once", async () 
   assert.ok(ids.every((id) => jobOf(tables, id).status === "succeeded"));
   await settle();
   assert.equal(await endWorld(world), true);
-  assert.equal(await otherEnded, true);
+  assert.equal(await other.ended, true);
 });

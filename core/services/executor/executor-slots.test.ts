@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JobId, TenantId } from "#core/domain/ids.ts";
 import type { Task } from "#core/domain/task.ts";
-import { addJob, addTask, endWorld, jobOf, openWorld } from "#test/support/executor-world.ts";
+import {
+  addExecutor,
+  addJob,
+  addTask,
+  endWorld,
+  jobOf,
+  openWorld,
+} from "#test/support/executor-world.ts";
 
 test("more urgent jobs get the free slots first, critical ones one more for every eight, and never more", async () => {
   let atOnce = 0;
@@ -198,6 +205,30 @@ test("of a queue of which plenty is ready no more is claimed, of others it is, a
   await clock.advance(leftMs + 500);
   assert.equal(sent.length, jobs + high.length);
   await endWorld(world);
+});
+
+test("critical jobs of one instant are not all claimed ahead by who polls first: of three executors each has its part", async () => {
+  const endpoint = () => ({ status: 200, afterMs: 4 });
+  const world = openWorld({ slots: 64, endpoint });
+  const { clock, tables, sent } = world;
+  const others = [201, 202].map((seed) => addExecutor(world, { slots: 64, endpoint, seed }));
+  await clock.advance(3_000);
+  for (let i = 0; i < 6_000; i++) addJob(tables, 0);
+  await clock.advance(8_000);
+  assert.equal(sent.length, 6_000, "each has learnt how fast it is");
+  for (let i = 0; i < 1_500; i++) addJob(tables, 2_000, { priority: "critical" });
+  await clock.advance(1_990);
+  const held = [world.executor, ...others.map(({ executor }) => executor)].map(
+    (executor) => executor.load.held,
+  );
+  assert.ok(
+    held.every((jobs) => jobs >= 250 && jobs <= 750),
+    `held: ${held}`,
+  );
+  await clock.advance(1_000);
+  assert.equal(sent.length, 7_500);
+  await endWorld(world);
+  for (const { ended } of others) assert.equal(await ended, true);
 });
 
 for (const priority of ["normal", "critical"] as const)

@@ -60,6 +60,8 @@ const NO_ROOM = {
 };
 /** A claim is of no use while so many seconds' worth of a queue is ready, and takes what calls need. */
 const PLENTY_SECONDS = 1;
+/** … or while so much of it is held, where others live that could have the rest. */
+const PLENTY_SECONDS_SHARED = 0.5;
 /** While it drains, slots that no call needs go back so often. */
 const DRAIN_SLOTS_MS = 500;
 
@@ -182,7 +184,7 @@ export class Executor {
   /** Whether so much room is free, and so little ready of some queue, that another claim is worth its round trips. */
   hasRoom(): boolean {
     const { more } = this.#claiming;
-    const runsLow = (queue: number) => 2 * this.#held.readyOf(queue) < this.#plentyOf(queue);
+    const runsLow = (queue: number) => 2 * this.#aheadOf(queue) < this.#plentyOf(queue);
     return this.#hasFree() && (more.length === 0 || more.some(runsLow));
   }
 
@@ -278,7 +280,7 @@ export class Executor {
     return {
       limited: true,
       any: Math.max(0, this.#capacity() - this.#claimed),
-      hasPlenty: (queue) => this.#held.readyOf(queue) >= this.#plentyOf(queue),
+      hasPlenty: (queue) => this.#aheadOf(queue) >= this.#plentyOf(queue),
       critical: critical.free(HELD_CRITICAL_MIN, HELD_CRITICAL_ONE_IN),
       fast: {
         jobs: critical.free(kept),
@@ -297,15 +299,23 @@ export class Executor {
     return size - unadmitted - Math.min(aside, this.#capacity());
   }
 
+  /** Jobs of a queue in hand; an executor that is alone may claim all that it has room for before they are due. */
+  #aheadOf(queue: number): number {
+    return this.#shared ? this.#held.waitingOf(queue) : this.#held.readyOf(queue);
+  }
+
   /**
-   * Of a queue's jobs, as many as its priority gets slots for in a second while others wait: more can wait where they are. Nothing but
-   * critical jobs is wanted while those press. Where calls last it is not the queue that says who gets a slot, and all may come.
+   * Of a queue's jobs, as many as its priority gets slots for in a second while others wait: more can wait where they are, and where
+   * others live, critical ones are not left to whoever polls first. Nothing but critical jobs is wanted while those press. Where calls
+   * last it is not the queue that says who gets a slot, and all may come.
    */
   #plentyOf(queue: number): number {
     if (this.#held.areCallsLasting) return Number.POSITIVE_INFINITY;
     const priority = priorityOfQueue(queue);
     if (this.#held.pressed && priority !== "critical") return 0;
-    const wanted = PLENTY_SECONDS * this.#rate.perSecond() * shareOf(priority);
+    if (this.#shared && priority === "critical") return CLAIM_JOBS_MAX;
+    const seconds = this.#shared ? PLENTY_SECONDS_SHARED : PLENTY_SECONDS;
+    const wanted = seconds * this.#rate.perSecond() * shareOf(priority);
     return Math.max(CLAIM_JOBS_MAX, Math.ceil(wanted));
   }
 

@@ -6,7 +6,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import { BACKSTOP_GUARD_MS, LASTING_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
-import { priorityOfQueue } from "#core/domain/queue.ts";
+import { priorityOfQueue, QUEUES } from "#core/domain/queue.ts";
 import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
@@ -57,6 +57,8 @@ export class HeldJobs {
   #looksLater = false;
   #sending = 0;
   readonly #critical: CriticalCounts;
+  /** By queue, jobs without a limit that are early or ready. */
+  readonly #waiting = new Uint32Array(QUEUES);
 
   /** `slots`: calls under way at once, but for those in slots beside them (tenant-slots.ts). */
   constructor(
@@ -126,6 +128,11 @@ export class HeldJobs {
     return this.#ready.countOfQueue(queue);
   }
 
+  /** … or for their time. */
+  waitingOf(queue: number): number {
+    return this.#waiting[queue] ?? 0;
+  }
+
   get unsent(): number {
     return this.#held.size - this.#sending;
   }
@@ -137,7 +144,10 @@ export class HeldJobs {
       const held: HeldJob = { ...one, connection, phase: "early", slot: null };
       this.#held.add(held);
       if (isLimited(held)) this.#lines.add(held);
-      else if (isCritical(held)) this.#critical.add(held.job.tenantId);
+      else {
+        this.#countWaiting(held, 1);
+        if (isCritical(held)) this.#critical.add(held.job.tenantId);
+      }
       this.#early.push(held);
     }
     this.#look();
@@ -237,6 +247,7 @@ export class HeldJobs {
 
   #giveSlot(kind: TakenSlot["kind"], held: HeldJob | null): HeldJob | null {
     if (held === null) return null;
+    if (!isLimited(held)) this.#countWaiting(held, -1);
     held.phase = "preparing";
     held.slot = this.#slots.take(kind, held.job.tenantId, this.#clock.monotonicMs());
     return held;
@@ -268,10 +279,15 @@ export class HeldJobs {
     held.slot = null;
     const isUnadmitted = isLimited(held) && (phase === "early" || phase === "limited");
     if (isCritical(held) && !isUnadmitted) this.#critical.remove(held.job.tenantId);
+    if (!isLimited(held) && (phase === "early" || phase === "ready")) this.#countWaiting(held, -1);
     held.phase = "gone";
     if (phase === "ready") this.#ready.drop(held);
     if (isLimited(held)) this.#lines.remove(held, this.#database.nowMs());
     this.#held.delete(held);
+  }
+
+  #countWaiting({ job }: HeldJob, by: number): void {
+    this.#waiting[job.queue] = this.waitingOf(job.queue) + by;
   }
 
   /** Removes and returns every job whose call has not begun. */
