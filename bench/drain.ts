@@ -74,7 +74,7 @@ export function drain(
 ): Promise<Leg> {
   const fromMs = Date.now() - 60_000;
   const make = async (perTask: number, firstMs: number) => {
-    const pending = { status: "pending", stepMs: 1, dueInMs: 0, where } as const;
+    const pending = { status: "pending", stepMs: 1, dueInMs: 0, dueStepMs: 1, where } as const;
     await createBulkJobs({ ...pending, run: databases.run, perTask, fromMs: firstMs });
     return tasksCount * perTask;
   };

@@ -13,6 +13,8 @@ export interface BulkJobs {
   readonly stepMs: number;
   /** `due_at` against the database's now: below 0 a finished job is to be archived at once. */
   readonly dueInMs: number;
+  /** How much earlier each job of a task is due than its next one, up to `dueInMs`; 0 when left out. */
+  readonly dueStepMs?: number;
 }
 
 const RECORD = {
@@ -25,10 +27,11 @@ const RECORD = {
 };
 
 export async function createBulkJobs(jobs: BulkJobs): Promise<void> {
-  const { run, status, perTask, fromMs, stepMs, dueInMs, where = "TRUE" } = jobs;
+  const { run, status, perTask, fromMs, stepMs, dueInMs, dueStepMs = 0, where = "TRUE" } = jobs;
   const ms = `(${fromMs} + n * ${stepMs})`;
   const at = `TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ${ms} * 1000 MICROSECOND`;
-  const due = `UTC_TIMESTAMP(3) + INTERVAL ${dueInMs * 1_000} MICROSECOND`;
+  const dueMs = `(${dueInMs} - (${perTask - 1} - n) * ${dueStepMs})`;
+  const due = `UTC_TIMESTAMP(3) + INTERVAL ${dueMs} * 1000 MICROSECOND`;
   const numbers = `(WITH RECURSIVE s (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n < ${perTask - 1}) SELECT n FROM s) AS s`;
   const record = `JSON_OBJECT('1', JSON_SET('${JSON.stringify(RECORD)}', '$.startedAtMs', ${ms} + 4))`;
   // claim_no, attempt, attempts, finished_at
