@@ -102,7 +102,6 @@ const TABLE: Record<keyof typeof TASK_EVENTS, Row> = {
     "pending: due": LINED_UP,
     "pending: claimed before": LINED_UP,
     "pending: retried": LINED_UP,
-    "pending: rescued": LINED_UP,
     "pending: manual": LINED_UP,
     "pending: catch-up": LINED_UP,
     "waiting: planned": {},
