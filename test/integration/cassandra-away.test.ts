@@ -1,5 +1,6 @@
 /** History while Cassandra is away, killed, frozen or silent: every verb ends in time, and works again by itself. */
 import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { openHistory } from "#adapters/cassandra/history-store.ts";
@@ -10,10 +11,12 @@ import { pickPort } from "#local/hold-directory.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { entryOf, finishedJob, makeOwner } from "#test/contract/history-entries.ts";
 import { ownCassandra } from "#test/support/cassandra.ts";
+import { eventually } from "#test/support/eventually.ts";
 
 /** What a caller waits at most; the store's own deadline is below. */
 const VERB_MS = 2_000;
 const BACK_MS = 15_000;
+const STILL_MS = 5_000;
 const KEYSPACE = "away";
 const ALL = { statuses: null, fromMs: null, toMs: null };
 const nowMs = Date.now();
@@ -26,6 +29,15 @@ function open(contactPoints: string): HistoryStore {
   const store = openHistory({ contactPoints, keyspace: KEYSPACE });
   after(() => store.close());
   return store;
+}
+
+/** A stop reaches a process at once, and each of its threads when that next runs or is interrupted: until then one may answer. */
+async function standsStill(pid: number): Promise<boolean> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const states = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/status`, "utf8")),
+  );
+  return states.every((status) => /^State:\tT/m.test(status));
 }
 
 /** Every verb ends as StoreUnavailable, and in time. */
@@ -113,6 +125,7 @@ test("frozen: requests under way and new ones end in time, and it works again wh
   const pid = cassandra.pidNow();
   process.kill(pid, "SIGSTOP");
   try {
+    await eventually(async () => assert.ok(await standsStill(pid)), STILL_MS);
     await allRefuse(store);
   } finally {
     process.kill(pid, "SIGCONT");
