@@ -4,8 +4,8 @@
  * that they meet the same machine; raw and one executor run twice a round, to tell what the machine's noise looks like. Each
  * executor and raw have made as many calls before (`warmUp` of the figures; `--cold` 1,000 instead of 20,000).
  *
- * `--delay N`: endpoints take N ms, so that slots are what is scarce, and each executor more has as many jobs more; raw is left out. `--materialise`: from tasks that are due,
- * whose jobs one scheduler makes, executor and scheduler having been warmed up by such tasks.
+ * `--delay N`: endpoints take N ms, so that slots are what is scarce, and each executor more has as many jobs more; raw is left
+ * out. `--materialise`: from tasks that are due, whose jobs one scheduler makes, executor and scheduler having been warmed up by such tasks.
  */
 
 import { buildTasks, DRAIN_GROUP, drain, drainDueTasks, type Leg } from "./drain.ts";

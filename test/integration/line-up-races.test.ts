@@ -66,12 +66,14 @@ describe("lining up beside a take", () => {
     }
 
     let takes = 0;
+    let linedBefore = 0;
     const beside: Database = {
       ...opened,
       select: async (sql, ms) => {
         const rows = await opened.select(sql, ms);
         if (sql.includes("STRAIGHT_JOIN jobs FORCE INDEX (by_task)")) {
           // The group is known; now somebody else puts one of its jobs in line.
+          linedBefore++;
           await watcher.query(lineUpJobsSql(key, lined));
           await watcher.query(lineUpSql(lined));
         }
@@ -94,6 +96,7 @@ describe("lining up beside a take", () => {
         }, deadlineMs),
     };
     await limitStore(beside).put(key, { concurrency: 5 });
+    assert.equal(linedBefore, 1, "somebody put one in line when the group was known");
     assert.equal(takes, 1, "somebody took while the places were written");
     const places = "SELECT jobs.status FROM limited JOIN jobs ON jobs.id = limited.job_id";
     assert.deepEqual(

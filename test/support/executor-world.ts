@@ -10,7 +10,8 @@ import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Call, Caller, CallOutcome } from "#core/ports/caller.ts";
 import type { MasterKey } from "#core/ports/secrets.ts";
-import { Executor } from "#core/services/executor/executor.ts";
+import type { Shard } from "#core/ports/shards.ts";
+import { Executor, type ExecutorDeps } from "#core/services/executor/executor.ts";
 import { runExecutor } from "#workers/executor/run-executor.ts";
 import { buildTask } from "../contract/builders.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -44,13 +45,11 @@ export function openWorld(
   const hooks = { beforeCommit: strike("before"), afterCommit: strike("after") };
   const shards = openMemoryShards({ clock, hooks });
   const sent: Sent[] = [];
-  const caller = scriptedCaller(clock, sent, options.endpoint ?? (() => ({ status: 200 })));
   const counters = new Map<string, number>();
   const metrics = {
     count: (name: string, by: number) => void counters.set(name, (counters.get(name) ?? 0) + by),
     observeLagMs: () => {},
   };
-  const logger = { info: () => {}, warn: () => {}, error: () => {} };
   let next = 0;
   const random = {
     bytes: (length: number) => new Uint8Array(length).fill(++next),
@@ -59,53 +58,46 @@ export function openWorld(
   const [shard] = shards.all();
   assert(shard !== undefined);
   const secrets = secretParts(shards, options.masterKey);
-  const executor = new Executor({
-    shard,
-    caller,
-    ...secrets,
-    clock,
-    random,
-    metrics,
-    logger,
-    retention: RETENTION,
-    slots: options.slots ?? 10,
-  });
   const stop = new AbortController();
-  const ended = runExecutor(executor, { clock, random, logger }, stop.signal);
-  return {
-    clock,
-    faults,
-    shards,
-    tables: shards.tables,
-    shard,
-    secrets,
-    sent,
-    counters,
-    executor,
-    stop,
-    ended,
-  };
+  const around = { clock, shard, secrets, sent, stop };
+  const { endpoint = () => ({ status: 200 }), slots = 10 } = options;
+  const started = startExecutor(around, { slots, endpoint, random, metrics });
+  return { ...around, faults, shards, tables: shards.tables, counters, ...started };
 }
 
 /** Another executor on the world's shard; ends with it. */
 export function addExecutor(
-  { clock, sent, shard, secrets, stop }: ReturnType<typeof openWorld>,
+  around: Around,
   { slots, endpoint, seed }: { slots: number; endpoint: Endpoint; seed: number },
 ) {
   const random = { bytes: (length: number) => new Uint8Array(length).fill(seed), unit: () => 0.5 };
+  const metrics = { count: () => {}, observeLagMs: () => {} };
+  return startExecutor(around, { slots, endpoint, random, metrics });
+}
+
+/** What executors of one world share. */
+interface Around {
+  readonly clock: ManualClock;
+  readonly shard: Shard;
+  readonly secrets: ReturnType<typeof secretParts>;
+  readonly sent: Sent[];
+  readonly stop: AbortController;
+}
+
+interface Own extends Pick<ExecutorDeps, "slots" | "random" | "metrics"> {
+  readonly endpoint: Endpoint;
+}
+
+function startExecutor(
+  { clock, shard, secrets, sent, stop }: Around,
+  { endpoint, ...own }: Own,
+): { executor: Executor; ended: Promise<boolean> } {
   const logger = { info: () => {}, warn: () => {}, error: () => {} };
-  const executor = new Executor({
-    shard,
-    caller: scriptedCaller(clock, sent, endpoint),
-    ...secrets,
-    clock,
-    random,
-    metrics: { count: () => {}, observeLagMs: () => {} },
-    logger,
-    retention: RETENTION,
-    slots,
-  });
-  return { executor, ended: runExecutor(executor, { clock, random, logger }, stop.signal) };
+  const caller = scriptedCaller(clock, sent, endpoint);
+  const deps = { ...own, ...secrets, shard, caller, clock, logger, retention: RETENTION };
+  const executor = new Executor(deps);
+  const ended = runExecutor(executor, { clock, random: own.random, logger }, stop.signal);
+  return { executor, ended };
 }
 
 function scriptedCaller(clock: ManualClock, sent: Sent[], endpoint: Endpoint): Caller {
