@@ -11,7 +11,7 @@ import { assert } from "#core/domain/assert.ts";
 import { makeWorkerId, type WorkerId } from "#core/domain/ids.ts";
 import { CLAIM_AHEAD_MS } from "#core/domain/limits.ts";
 import { type ClaimShare, queueOf, shareRoom } from "#core/domain/queue.ts";
-import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
+import type { ClaimedJob, JobResult, Poll } from "#core/ports/job-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import { QueueFloors } from "#core/services/executor/queue-floors.ts";
 import { migrate } from "#migrations/migrate.ts";
@@ -175,11 +175,12 @@ class Claimer {
     return new Claimer(shard, workerId);
   }
 
-  async claim(shares: readonly ClaimShare[], limit: number): Promise<readonly ClaimedJob[]> {
-    const branches = shares.map((share) => ({
-      ...share,
-      floorMs: this.#floors.floorOf(share.queue),
-    }));
+  async claim(
+    shares: readonly ClaimShare[],
+    limit: number,
+    heads: Poll["heads"] = new Map(),
+  ): Promise<readonly ClaimedJob[]> {
+    const branches = shares.map((share) => ({ ...share, head: heads.get(share.queue) ?? null }));
     const request = { workerId: this.#workerId, branches, aheadMs: CLAIM_AHEAD_MS, limit };
     const claim = await this.#shard.jobs.claimDue(request);
     assert(claim.kind === "claimed", "a worker that lives may claim");
@@ -194,7 +195,7 @@ class Claimer {
     this.#floors.note(queues, poll);
     const shares = shareRoom([...poll.heads.keys()], { any: CLAIMED, critical: 0 });
     const startMs = performance.now();
-    const jobs = await this.claim(shares, CLAIMED);
+    const jobs = await this.claim(shares, CLAIMED, poll.heads);
     const tookMs = performance.now() - startMs;
     assert(jobs.length === CLAIMED, `a claim takes ${CLAIMED} jobs, not ${jobs.length}`);
     return tookMs;

@@ -22,6 +22,7 @@ import type {
   JobStore,
   Poll,
   PollRequest,
+  QueueHead,
   Recorded,
   Rescued,
   RetryOutcome,
@@ -268,27 +269,28 @@ export class MemoryJobStore implements JobStore {
   }
 
   /** All of them in one pass over the rows: a simulation polls more than it does anything else. */
-  #heads(asked: PollRequest["queues"]): Map<number, number> {
+  #heads(asked: PollRequest["queues"]): Map<number, QueueHead> {
     const floorsMs = new Map(asked.map(({ queue, floorMs }) => [queue, floorMs ?? 0]));
-    const heads = new Map<number, number>();
-    for (const { status, queue, dueAtMs } of this.#tables.jobs.values()) {
+    const heads = new Map<number, QueueHead>();
+    for (const { id: jobId, status, queue, dueAtMs } of this.#tables.jobs.values()) {
       if (status !== "pending") continue;
       const floorMs = floorsMs.get(queue);
       if (floorMs === undefined || dueAtMs < floorMs) continue;
-      const headMs = heads.get(queue);
-      if (headMs === undefined || dueAtMs < headMs) heads.set(queue, dueAtMs);
+      const head = heads.get(queue);
+      if (head === undefined || isBefore({ dueAtMs, jobId }, head))
+        heads.set(queue, { dueAtMs, jobId });
     }
     return heads;
   }
 
-  /** Pending rows of a queue from its floor up to an instant, as its index orders them. */
-  #pending(queue: number, floorMs: number | null, untilMs: number): Job[] {
+  /** Pending rows of a queue from its head up to an instant, in order. */
+  #pending(queue: number, head: QueueHead | null, untilMs: number): Job[] {
     const jobs = [...this.#tables.jobs.values()].filter(
       (job) =>
         job.status === "pending" &&
         job.queue === queue &&
         job.dueAtMs <= untilMs &&
-        (floorMs === null || job.dueAtMs >= floorMs),
+        (head === null || !isBefore({ dueAtMs: job.dueAtMs, jobId: job.id }, head)),
     );
     return jobs.sort((a, b) => a.dueAtMs - b.dueAtMs || (a.id < b.id ? -1 : 1));
   }
@@ -302,7 +304,7 @@ export class MemoryJobStore implements JobStore {
   #planClaim(request: ClaimRequest, nowMs: number): Job[] {
     const { workerId, branches, aheadMs, limit } = request;
     const due = branches.flatMap((branch) =>
-      this.#pending(branch.queue, branch.floorMs, nowMs + aheadMs).slice(0, branch.limit),
+      this.#pending(branch.queue, branch.head, nowMs + aheadMs).slice(0, branch.limit),
     );
     const context = { nowMs, retention: NO_RETENTION };
     return due.slice(0, limit).map((job) => {
@@ -379,4 +381,9 @@ export function claimedJob(job: Job): ClaimedJob {
     timeoutMs: job.timeoutMs,
     limitKey: job.limitKey,
   };
+}
+
+function isBefore(one: QueueHead, other: QueueHead): boolean {
+  if (one.dueAtMs !== other.dueAtMs) return one.dueAtMs < other.dueAtMs;
+  return one.jobId < other.jobId;
 }

@@ -12,7 +12,7 @@ const WORKER = "00".repeat(16) as WorkerId;
 const RETENTION = { succeededMs: 1_000, endedMs: 2_000 };
 const CLAIM = {
   workerId: WORKER,
-  branches: [{ queue: 32, limit: 10, floorMs: null }],
+  branches: [{ queue: 32, limit: 10, head: null }],
   aheadMs: 0,
   limit: 10,
 };

@@ -6,6 +6,7 @@ import type {
   JobStore,
   Poll,
   PollRequest,
+  QueueHead,
   Revocation,
   RunningKey,
 } from "#core/ports/job-store.ts";
@@ -79,10 +80,10 @@ export function jobStore(database: Database): JobStore {
 
 function readPoll(row: Row, request: PollRequest): Poll {
   const [now, revocations, liveWorkers, rank, criticalTaskAt, waits, ...cells] = row;
-  const heads = new Map<number, number>();
+  const heads = new Map<number, QueueHead>();
   for (const [index, { queue }] of request.queues.entries()) {
     const head = cells[index] ?? null;
-    if (head !== null) heads.set(queue, readInstant(head));
+    if (head !== null) heads.set(queue, readHead(String(head)));
   }
   return {
     nowMs: readInstant(now),
@@ -92,6 +93,13 @@ function readPoll(row: Row, request: PollRequest): Poll {
     liveWorkers: liveWorkers as number,
     rank: rank as number,
     waiting: waits === 1,
+  };
+}
+
+function readHead(cell: string): QueueHead {
+  return {
+    dueAtMs: readInstant(cell.slice(0, 23)),
+    jobId: readJobId(Buffer.from(cell.slice(23), "hex")),
   };
 }
 

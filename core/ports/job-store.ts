@@ -13,11 +13,17 @@ export interface PollRequest {
   readonly revocationsWithinMs: number;
 }
 
+/** The first pending job of a queue. */
+export interface QueueHead {
+  readonly dueAtMs: number;
+  readonly jobId: JobId;
+}
+
 export interface Poll {
   /** The database's now, at the start of the statement. */
   readonly nowMs: number;
-  /** The earliest pending `dueAt` of each queue asked that has one. */
-  readonly heads: ReadonlyMap<number, number>;
+  /** The first pending job of each queue asked that has one. */
+  readonly heads: ReadonlyMap<number, QueueHead>;
   readonly revocations: number;
   /** When the next critical task is due that has not been made, between now − MISSED_AFTER_MS and now + FAST_AHEAD_MS; null: none. */
   readonly criticalTaskAtMs: number | null;
@@ -34,7 +40,8 @@ export interface ClaimRequest {
   readonly branches: readonly {
     readonly queue: number;
     readonly limit: number;
-    readonly floorMs: number | null;
+    /** Where to begin, as a poll has just told: what was taken before it is not walked again. Null: at the first of all. */
+    readonly head: QueueHead | null;
   }[];
   /** Jobs due up to the database's now plus this. */
   readonly aheadMs: number;

@@ -179,7 +179,7 @@ export async function claimJobs(
   const queues = [...new Set(jobs.map((job) => job.queue))].sort((a, b) => a - b);
   const claim = await store.shard.jobs.claimDue({
     workerId,
-    branches: queues.map((queue) => ({ queue, limit: 1_000, floorMs: null })),
+    branches: queues.map((queue) => ({ queue, limit: 1_000, head: null })),
     aheadMs: 1_000,
     limit: 1_000,
   });

@@ -1,11 +1,11 @@
 /** Claims: event 4 for a group, fenced by the worker's own row; and what becomes of a claim whose COMMIT was not answered. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WorkerId } from "#core/domain/ids.ts";
+import type { TenantId, WorkerId } from "#core/domain/ids.ts";
 import { REASON_CANCELLED, REASON_PAUSED } from "#core/domain/job.ts";
 import { BACKSTOP_SLACK_MS, BODY_BYTES_MAX } from "#core/domain/limits.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
-import type { ClaimRequest, ClaimResult } from "#core/ports/job-store.ts";
+import type { ClaimRequest, ClaimResult, QueueHead } from "#core/ports/job-store.ts";
 import {
   addJobs,
   addTask,
@@ -16,8 +16,10 @@ import {
   dbNow,
   HOUR_MS,
   idsOf,
+  makeTenant,
   makeWorker,
   plannedJob,
+  RETENTION,
   readJob,
   rescuedRow,
   writeEdit,
@@ -166,7 +168,7 @@ function bounds(open: OpenStore): void {
       await addJobs(store, task, [b3, b1, b2, a1, a2]);
       const workerId = await addWorker(store);
       const take = async (limits: readonly (readonly [number, number])[], limit: number) => {
-        const branches = limits.map(([queue, most]) => ({ queue, limit: most, floorMs: null }));
+        const branches = limits.map(([queue, most]) => ({ queue, limit: most, head: null }));
         const request = { workerId, branches, aheadMs: 0, limit };
         const claim = await store.shard.jobs.claimDue(request);
         assert(claim.kind === "claimed");
@@ -194,7 +196,7 @@ function bounds(open: OpenStore): void {
   );
 
   test(
-    "nothing due later than the database's now + aheadMs, nothing below a floor",
+    "nothing due later than the database's now + aheadMs",
     onStore(open, async (store) => {
       const { task } = await addTask(store);
       const nowMs = await dbNow(store);
@@ -203,16 +205,57 @@ function bounds(open: OpenStore): void {
         queue: 1,
         dueAtMs: nowMs + offsetMs,
       });
-      const [below, floor, inside, beyond] = [at(-20_001), at(-20_000), at(50_000), at(90_000)];
-      await addJobs(store, task, [below, floor, inside, beyond]);
+      const [late, inside, beyond] = [at(-20_000), at(50_000), at(90_000)];
+      await addJobs(store, task, [late, inside, beyond]);
       const workerId = await addWorker(store);
-      const floorMs = nowMs - 20_000;
-      const none = await claim1(store, workerId, { floorMs: nowMs - 19_999 });
-      assert.deepEqual(none.jobs, []);
-      const claim = await claim1(store, workerId, { floorMs, aheadMs: 60_000 });
-      assert.deepEqual(idsOf(claim.jobs), idsOf([floor, inside]));
-      const rest = await claim1(store, workerId);
-      assert.deepEqual(idsOf(rest.jobs), idsOf([below]));
+      const claim = await claim1(store, workerId, { aheadMs: 60_000 });
+      assert.deepEqual(idsOf(claim.jobs), idsOf([late, inside]));
+    }),
+  );
+
+  test(
+    "from the head that a poll has told, nothing before it: neither what is due earlier nor what is due with it",
+    onStore(open, async (store) => {
+      const nowMs = await dbNow(store);
+      const dueAtMs = nowMs + 30_000;
+      const own = makeTenant();
+      const add = async (tenant: string, offsetMs: number) => {
+        const { task } = await addTask(store, {
+          task: { tenantId: `${tenant}-${own}` as TenantId },
+        });
+        const job = {
+          ...plannedJob(task, dueAtMs, offsetMs),
+          queue: 1,
+          dueAtMs: dueAtMs + offsetMs,
+        };
+        await addJobs(store, task, [job]);
+        return job;
+      };
+      const earlier = await add("a", -1_000);
+      const together = [];
+      for (const tenant of ["b", "c", "d", "e"]) together.push(await add(tenant, 0));
+      const later = await add("a", 1_000);
+      const workerId = await addWorker(store);
+      const options = { aheadMs: 60_000 };
+      const headOf = async () => {
+        const queues = [{ queue: 1, floorMs: null }];
+        const poll = await store.shard.jobs.poll({ workerId, queues, revocationsWithinMs: 0 });
+        return poll.heads.get(1) ?? null;
+      };
+      assert.deepEqual(await headOf(), { dueAtMs: earlier.dueAtMs, jobId: earlier.id });
+      const before = (await claim1(store, workerId, { ...options, limit: 3 })).jobs;
+      const head = await headOf();
+      assert.equal(head?.dueAtMs, dueAtMs);
+      // What stood before the head is pending again.
+      const keys = before.map(({ id, claimNo }) => ({ id, claimNo, workerId }));
+      await store.shard.jobs.giveBack(keys, RETENTION);
+      const left = together.filter(({ id }) => !before.some((job) => job.id === id));
+      assert.equal(left.length, 2);
+      const claim = await claim1(store, workerId, { ...options, head });
+      assert.deepEqual(claim.jobs[0]?.id, head?.jobId);
+      assert.deepEqual(idsOf(claim.jobs), idsOf([...left, later]));
+      const rest = await claim1(store, workerId, options);
+      assert.deepEqual(idsOf(rest.jobs), idsOf(before));
     }),
   );
 
@@ -326,7 +369,7 @@ function adopts(open: OpenStore): void {
 interface Options {
   readonly aheadMs?: number;
   readonly limit?: number;
-  readonly floorMs?: number | null;
+  readonly head?: QueueHead | null;
   readonly queues?: readonly number[];
 }
 
@@ -335,8 +378,8 @@ function claimAny(
   workerId: WorkerId,
   options: Options = {},
 ): Promise<ClaimResult> {
-  const { aheadMs = 0, limit = 1_000, floorMs = null, queues = [1] } = options;
-  const branches = queues.map((queue) => ({ queue, limit, floorMs }));
+  const { aheadMs = 0, limit = 1_000, head = null, queues = [1] } = options;
+  const branches = queues.map((queue) => ({ queue, limit, head }));
   const request: ClaimRequest = { workerId, branches, aheadMs, limit };
   return store.shard.jobs.claimDue(request);
 }

@@ -249,7 +249,7 @@ class Model {
     const queues = [...new Set([...this.#jobs.values()].map((job) => job.queue))];
     const claim = await this.#store.shard.jobs.claimDue({
       workerId,
-      branches: queues.map((queue) => ({ queue, limit: JOBS, floorMs: null })),
+      branches: queues.map((queue) => ({ queue, limit: JOBS, head: null })),
       aheadMs,
       limit: JOBS,
     });

@@ -69,11 +69,12 @@ function polls(open: OpenStore): void {
         queue,
         dueAtMs: nowMs + offsetMs,
       });
+      const [first, inside] = [at(5_000, 0), at(-3_000, 17)];
       await addJobs(store, task, [
-        at(5_000, 0),
+        first,
         at(9_000, 0),
         at(-4_000, 17),
-        at(-3_000, 17),
+        inside,
         at(-2_000, 17),
         at(7_000, 63),
         at(-9_000, 5),
@@ -95,8 +96,8 @@ function polls(open: OpenStore): void {
       );
       const heads = [...poll.heads].sort((a, b) => a[0] - b[0]);
       assert.deepEqual(heads, [
-        [0, nowMs + 5_000],
-        [17, nowMs - 3_000],
+        [0, { dueAtMs: first.dueAtMs, jobId: first.id }],
+        [17, { dueAtMs: inside.dueAtMs, jobId: inside.id }],
       ]);
       assert(poll.nowMs >= nowMs);
     }),
@@ -239,7 +240,7 @@ function givesBack(open: OpenStore): void {
       await addJobs(store, task, [job]);
       const claim = await store.shard.jobs.claimDue({
         workerId,
-        branches: [{ queue: job.queue, limit: 5, floorMs: null }],
+        branches: [{ queue: job.queue, limit: 5, head: null }],
         aheadMs: 2 * HOUR_MS,
         limit: 5,
       });

@@ -236,7 +236,7 @@ function lists(open: OpenStore): void {
       const limited = await limitedTask(store, { concurrency: 1 });
       await addWaiting(store, limited, [-2_000]);
       const workerId = await addWorker(store);
-      const branches = [{ queue: 32, limit: 9, floorMs: null }];
+      const branches = [{ queue: 32, limit: 9, head: null }];
       const claim = await store.shard.jobs.claimDue({ workerId, branches, aheadMs: 0, limit: 9 });
       assert(claim.kind === "claimed");
       assert.deepEqual(claim.jobs, []);
@@ -304,7 +304,7 @@ function comesBack(open: OpenStore): void {
       await addWaiting(store, limited, [-4_000, -3_000, -2_000, -1_000]);
       const workerId = await addWorker(store);
       const { jobs: held } = await takeLine(store, workerId, key);
-      const branches = [{ queue: 32, limit: 9, floorMs: null }];
+      const branches = [{ queue: 32, limit: 9, head: null }];
       const claim = await jobs.claimDue({ workerId, branches, aheadMs: 0, limit: 9 });
       assert(claim.kind === "claimed" && claim.jobs[0] !== undefined);
       const [failed, back, cut, lost] = held;

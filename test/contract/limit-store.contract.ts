@@ -232,7 +232,7 @@ function releases(open: OpenStore): void {
         else assert(dueAtMs >= beforeMs && dueAtMs <= afterMs);
       }
       assert.deepEqual(await store.listLimited(), []);
-      const branches = [{ queue: 32, limit: 9, floorMs: beforeMs }];
+      const branches = [{ queue: 32, limit: 9, head: null }];
       const claim = await jobs.claimDue({ workerId, branches, aheadMs: 0, limit: 9 });
       assert(claim.kind === "claimed");
       assert.deepEqual(idsOf(claim.jobs), idsOf(made.slice(0, 2)));

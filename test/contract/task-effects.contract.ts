@@ -138,7 +138,7 @@ function revocations(open: OpenStore): void {
       await addJobs(store, task, [job]);
       const claim = await store.shard.jobs.claimDue({
         workerId: await addWorker(store),
-        branches: [{ queue: job.queue, limit: 1, floorMs: null }],
+        branches: [{ queue: job.queue, limit: 1, head: null }],
         aheadMs: 0,
         limit: 1,
       });
@@ -345,7 +345,7 @@ async function claimAhead(store: ContractStore) {
   await addJobs(store, task, [job]);
   const claim = await store.shard.jobs.claimDue({
     workerId,
-    branches: [{ queue: job.queue, limit: 1, floorMs: null }],
+    branches: [{ queue: job.queue, limit: 1, head: null }],
     aheadMs: 2 * HOUR_MS,
     limit: 1,
   });

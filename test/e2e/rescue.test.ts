@@ -161,7 +161,7 @@ describe("an executor killed with 10 calls under way and 50 jobs waiting", {
     const workerId = makeWorkerId(randomBytes(16));
     await awaitStates(AHEAD, { "pending/0/0": 10 }, HELD_MS);
     await shard.workers.register(workerId, 6_000);
-    const branches = [{ queue: QUEUE, limit: 10, floorMs: null }];
+    const branches = [{ queue: QUEUE, limit: 10, head: null }];
     const claim = await shard.jobs.claimDue({ workerId, branches, aheadMs: 60_000, limit: 10 });
     assert(claim.kind === "claimed");
     assert.equal(claim.jobs.length, 10);

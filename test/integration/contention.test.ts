@@ -102,7 +102,7 @@ describe("everybody at once", () => {
       const shard = openShard();
       const worker = makeWorker();
       await shard.workers.register(worker, HOUR_MS);
-      const branches = QUEUES.map((queue) => ({ queue, limit: 40, floorMs: null }));
+      const branches = QUEUES.map((queue) => ({ queue, limit: 40, head: null }));
       const writing = new Set<Promise<void>>();
       await repeat(async () => {
         const request = { workerId: worker, branches, aheadMs: 1_000, limit: 200 };

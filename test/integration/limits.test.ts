@@ -144,7 +144,12 @@ describe("limits", () => {
   });
 
   test("however much waits, a poll reads one entry of it, a claim none, a list of lines one for each", async () => {
-    const queues = [0, 16, 32, 48].map((queue) => ({ queue, floorMs: null, limit: 50 }));
+    const queues = [0, 16, 32, 48].map((queue) => ({
+      queue,
+      floorMs: null,
+      head: null,
+      limit: 50,
+    }));
     const connection = await pool.acquire();
     try {
       const poll = { workerId: WORKER, queues, revocationsWithinMs: 1_000 };

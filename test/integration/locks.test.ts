@@ -8,7 +8,7 @@ import {
   selectDueTasksSql,
   selectMissedTasksSql,
 } from "#adapters/mysql/statements/select-due-tasks.ts";
-import { makeWorkerId } from "#core/domain/ids.ts";
+import { jobIdFromBytes, makeWorkerId } from "#core/domain/ids.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { giveBack } from "./give-back.ts";
 import { seedRows } from "./seed-rows.ts";
@@ -61,10 +61,29 @@ describe("locking reads", () => {
   });
 
   test("a claim locks the jobs that it returns: later branches are not begun", async () => {
-    const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit: 130, floorMs: null }));
+    const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit: 130, head: null }));
     const workerId = makeWorkerId(new Uint8Array(16));
     const sql = selectClaimableSql({ workerId, branches, aheadMs: 1_000, limit: 200 });
     assert.deepEqual(await lockedBy(sql, "jobs"), { returned: 200, locked: 200 });
+  });
+
+  test("a claim from heads locks the jobs that it returns, and begins there", async () => {
+    const branches = [];
+    for (const queue of [0, 16, 32]) {
+      const [at] = await databases.run(
+        `SELECT due_at, id FROM jobs WHERE status = 'pending' AND queue = ${queue} ORDER BY due_at, part, id LIMIT 1 OFFSET 50`,
+      );
+      const head = { dueAtMs: at?.due_at.getTime(), jobId: jobIdFromBytes(at?.id) };
+      branches.push({ queue, limit: 70, head });
+    }
+    const workerId = makeWorkerId(new Uint8Array(16));
+    const sql = selectClaimableSql({ workerId, branches, aheadMs: 1_000, limit: 140 });
+    assert.deepEqual(await lockedBy(sql, "jobs"), { returned: 140, locked: 140 });
+    const ids = (await databases.run(sql)).flatMap(({ id }) =>
+      id === null ? [] : [jobIdFromBytes(id)],
+    );
+    const heads = branches.map(({ head }) => head.jobId);
+    assert.deepEqual([ids[0], ids[70]], heads.slice(0, 2));
   });
 
   test("a filter outside the index locks what it does not return: what a claim must never do", async () => {

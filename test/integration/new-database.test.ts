@@ -6,6 +6,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { selectArchiveHeadsSql } from "#adapters/mysql/statements/archive-jobs.ts";
 import { selectBacklogHeadsSql } from "#adapters/mysql/statements/backlog.ts";
+import { selectClaimableSql } from "#adapters/mysql/statements/select-claimable.ts";
+import { makeJobId, makeTaskId, makeWorkerId } from "#core/domain/ids.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 
 const HEADS = {
@@ -13,7 +15,7 @@ const HEADS = {
   "how much waits": selectBacklogHeadsSql(60_000),
 };
 
-describe("a look at the head of every queue in a new database", () => {
+describe("reads of the queue in a new database", () => {
   let databases: TestDatabases;
 
   before(async () => {
@@ -32,6 +34,22 @@ describe("a look at the head of every queue in a new database", () => {
       assert.ok(accesses.length > 100);
       assert.deepEqual(new Set(accesses), new Set(["ref"]));
     });
+
+  test("a claim from a head is a range that ends in the primary key", async () => {
+    const dueAtMs = Date.now() - 60_000;
+    const jobId = makeJobId(dueAtMs, makeTaskId(dueAtMs, 77, new Uint8Array(8)), 0);
+    const branches = [{ queue: 32, limit: 100, head: { dueAtMs, jobId } }];
+    const workerId = makeWorkerId(new Uint8Array(16));
+    const claim = selectClaimableSql({ workerId, branches, aheadMs: 1_000, limit: 100 });
+    const [jobs] = (await databases.run(`EXPLAIN ${claim}`)).filter(
+      ({ table }) => table === "jobs",
+    );
+    const plan = [jobs?.type, jobs?.key, jobs?.rows];
+    assert.deepEqual(plan, ["range", "queue", 3], "status, queue, instant, partition and id");
+    const bytes = { status: 1, queue: 1, dueAt: 7, part: 2, id: 24 };
+    const all = Object.values(bytes).reduce((sum, one) => sum + one);
+    assert.equal(Number(jobs?.key_len), all);
+  });
 
   test("as a range it would be walked: the server counts no rows", async () => {
     const range =

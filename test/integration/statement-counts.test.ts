@@ -57,7 +57,7 @@ describe("statements on the wire", () => {
   beforeEach(() => proxy.take());
 
   async function claim(limit: number): Promise<readonly ClaimedJob[]> {
-    const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit, floorMs: null }));
+    const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit, head: null }));
     const request = { workerId: WORKER, branches, aheadMs: 200_000, limit };
     const result = await shard.jobs.claimDue(request);
     assert.equal(result.kind, "claimed");

@@ -293,8 +293,10 @@ function singles(): Sample[] {
   const task = sampleTask(7);
   const { id } = task;
   const job = makeJobId(NOW_MS, id, 0);
-  const queues = [0, 16, 32, 48].map((queue) => ({ queue, limit: 300, floorMs: NOW_MS }));
-  const claim = { workerId: WORKER, branches: queues, aheadMs: 1_000, limit: 500 };
+  const queues = [0, 16, 32, 48].map((queue) => ({ queue, floorMs: NOW_MS }));
+  const head = { dueAtMs: NOW_MS, jobId: job };
+  const branches = queues.map(({ queue }) => ({ queue, limit: 300, head }));
+  const claim = { workerId: WORKER, branches, aheadMs: 1_000, limit: 500 };
   const poll = { workerId: WORKER, queues, revocationsWithinMs: 30_000 };
   const tasksFilter = { status: null, priority: "high" as const, tag: "a" };
   const jobsFilter = { statuses: ["pending" as const, "dead" as const], fromMs: 0, toMs: NOW_MS };

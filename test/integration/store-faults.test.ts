@@ -48,7 +48,7 @@ describe("stores whose answers are lost", () => {
   }
 
   function claim(): Promise<ClaimResult> {
-    const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit: 100, floorMs: null }));
+    const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit: 100, head: null }));
     return shard.jobs.claimDue({ workerId: worker, branches, aheadMs: 1_000, limit: 100 });
   }
 

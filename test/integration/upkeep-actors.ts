@@ -20,7 +20,7 @@ export async function dieAndRescue(
   const { jobs, workers } = shard;
   const worker = makeWorker();
   await workers.register(worker, 60_000);
-  const branches = queues.map((queue) => ({ queue, limit: 20, floorMs: null }));
+  const branches = queues.map((queue) => ({ queue, limit: 20, head: null }));
   const claim = await jobs.claimDue({ workerId: worker, branches, aheadMs: 1_000, limit: 60 });
   assert.ok(claim.kind === "claimed");
   const fromLines = await takeFromLines(shard, worker);

@@ -59,8 +59,8 @@ export class LaneSimulation {
         const most = Math.min(limit, left - taken.length);
         taken.push(...(this.#queues.get(queue)?.splice(0, most) ?? []));
       }
+      more = this.#wants.note(shares, taken, left).length > 0;
       left -= taken.length;
-      more = this.#wants.note(shares, taken).length > 0;
       for (const job of taken) this.claimed.push({ ...job, claimedAtMs: this.nowMs });
     }
     this.nowMs += CLAIM_MS;

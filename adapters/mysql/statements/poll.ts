@@ -12,13 +12,13 @@ import { instant, integer, interval, workerId } from "../literals.ts";
  *   was taken, dead until they are purged.
  * Locks: none. Isolation: READ COMMITTED.
  * Result: one row: clock, revocations, live workers, those before the asker, the next critical
- *   task (NULL: none), 1 where jobs wait under limits, then a head per queue asked (NULL: empty).
+ *   task (NULL: none), 1 where jobs wait under limits, then of each queue asked its head, 23 characters of `due_at` and the id in hexadecimal digits (NULL: empty).
  */
 export function pollSql(request: PollRequest): string {
   const live = "fenced_at IS NULL AND lease_until > UTC_TIMESTAMP(3)";
   const heads = request.queues.map(({ queue, floorMs }) => {
     const from = floorMs === null ? "" : ` AND due_at >= ${instant(floorMs)}`;
-    return `(SELECT due_at FROM jobs FORCE INDEX (queue) WHERE status = 'pending' AND queue = ${integer(queue)}${from} ORDER BY due_at LIMIT 1)`;
+    return `(SELECT CONCAT(due_at, HEX(id)) FROM jobs FORCE INDEX (queue) WHERE status = 'pending' AND queue = ${integer(queue)}${from} ORDER BY due_at LIMIT 1)`;
   });
   return `SELECT ${[
     "UTC_TIMESTAMP(3)",

@@ -1,7 +1,7 @@
 import type { JobId } from "#core/domain/ids.ts";
-import type { ClaimRequest } from "#core/ports/job-store.ts";
+import type { ClaimRequest, QueueHead } from "#core/ports/job-store.ts";
 import { CLAIMED_COLUMNS, NO_CLAIMED_COLUMNS } from "../job-rows.ts";
-import { instant, integer, interval } from "../literals.ts";
+import { instant, integer, interval, jobKey } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
 const CLOCK = `(SELECT UTC_TIMESTAMP(3) AS now, ${NO_CLAIMED_COLUMNS})`;
@@ -16,11 +16,18 @@ const CLOCK = `(SELECT UTC_TIMESTAMP(3) AS now, ${NO_CLAIMED_COLUMNS})`;
  * Result: row 0 is the clock, the rest are jobs as they were before the claim; `now` is NULL in them.
  */
 export function selectClaimableSql(request: ClaimRequest): string {
-  const branches = request.branches.map(({ queue, limit, floorMs }) => {
-    const from = floorMs === null ? "" : ` AND due_at >= ${instant(floorMs)}`;
+  const branches = request.branches.map(({ queue, limit, head }) => {
+    const from = head === null ? "" : ` AND ${notBefore(head)}`;
     return `(SELECT NULL, ${CLAIMED_COLUMNS} FROM jobs FORCE INDEX (queue) WHERE status = 'pending' AND queue = ${integer(queue)}${from} AND due_at <= UTC_TIMESTAMP(3) + ${interval(request.aheadMs)} ORDER BY due_at LIMIT ${integer(limit)} FOR UPDATE SKIP LOCKED)`;
   });
   return `${[CLOCK, ...branches].join(" UNION ALL ")} LIMIT ${integer(request.limit + 1)}`;
+}
+
+/** Three ranges of the queue index, which ends in the primary key. */
+function notBefore({ dueAtMs, jobId }: QueueHead): string {
+  const { part, id } = jobKey(jobId);
+  const dueAt = instant(dueAtMs);
+  return `(due_at > ${dueAt} OR (due_at = ${dueAt} AND (part > ${part} OR (part = ${part} AND id >= ${id}))))`;
 }
 
 /**

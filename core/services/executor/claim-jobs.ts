@@ -155,12 +155,14 @@ export class Claiming {
     const fast = makes ? await this.#takeCritical(workerId, room.fast) : 0;
     // One that is still to be settled, or has found us fenced, is the last.
     if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return NOTHING;
-    const heads = [...poll.heads].filter(([, headMs]) => headMs <= poll.nowMs + aheadMs);
+    const heads = [...poll.heads].filter(([, { dueAtMs }]) => dueAtMs <= poll.nowMs + aheadMs);
     const due = heads.map(([queue]) => queue);
     const asked = due.filter((queue) => !room.hasPlenty(queue));
     const shares = this.#branches(asked, room);
     const { claimed, more } =
-      shares.length > 0 ? await this.#claim(workerId, shares, aheadMs) : { claimed: 0, more: [] };
+      shares.length > 0
+        ? await this.#claim(workerId, shares, aheadMs, poll.heads)
+        : { claimed: 0, more: [] };
     this.#more = [...due.filter((queue) => !asked.includes(queue)), ...more];
     const full = this.#more.length > 0 || fast >= Math.max(1, room.fast.beyond);
     return { claimed: claimed + fast, full };
@@ -194,10 +196,11 @@ export class Claiming {
     workerId: WorkerId,
     shares: readonly ClaimShare[],
     aheadMs: number,
+    heads: Poll["heads"],
   ): Promise<{ readonly claimed: number; readonly more: readonly number[] }> {
     const branches = shares.map((share) => ({
       ...share,
-      floorMs: this.#floors.floorOf(share.queue),
+      head: heads.get(share.queue) ?? null,
     }));
     const asked = shares.reduce((sum, { limit }) => sum + limit, 0);
     const limit = Math.min(asked, CLAIM_JOBS_MAX);
@@ -205,7 +208,7 @@ export class Claiming {
       await this.#deps.jobs.claimDue({ workerId, branches, aheadMs, limit }),
       workerId,
     );
-    return { claimed: jobs.length, more: this.#wants.note(shares, jobs) };
+    return { claimed: jobs.length, more: this.#wants.note(shares, jobs, limit) };
   }
 
   /** Critical tasks that nobody has made yet, straight into our hands. */

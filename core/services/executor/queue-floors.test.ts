@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { makeJobId, makeTaskId } from "#core/domain/ids.ts";
 import { FLOOR_SLACK_MS } from "#core/domain/limits.ts";
 import type { Poll } from "#core/ports/job-store.ts";
 import { QueueFloors } from "./queue-floors.ts";
 
+const JOB = makeJobId(0, makeTaskId(0, 0, new Uint8Array(8)), 0);
+
 function poll(nowMs: number, heads: [number, number][]): Poll {
   return {
     nowMs,
-    heads: new Map(heads),
+    heads: new Map(heads.map(([queue, dueAtMs]) => [queue, { dueAtMs, jobId: JOB }])),
     revocations: 0,
     criticalTaskAtMs: null,
     liveWorkers: 1,

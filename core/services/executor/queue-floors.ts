@@ -41,7 +41,7 @@ export class QueueFloors {
   /** Learns from an answered poll. */
   note(asked: readonly { queue: number }[], poll: Poll): void {
     for (const { queue } of asked) {
-      const headMs = poll.heads.get(queue);
+      const headMs = poll.heads.get(queue)?.dueAtMs;
       if (headMs !== undefined)
         this.#seen.set(queue, Math.max(this.#seen.get(queue) ?? 0, this.#polls));
       else if (this.#polls - (this.#seen.get(queue) ?? 0) > FORGOTTEN_AFTER)

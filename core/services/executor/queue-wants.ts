@@ -10,18 +10,29 @@ export class QueueWants {
   /** Infinity for a queue that gave all that it was asked for, or was never asked. */
   wantedBy = (queue: number): number => this.#wants.get(queue) ?? Number.POSITIVE_INFINITY;
 
-  /** Learns from a claim. Answers the queues that gave all that they were asked for, and probably have more. */
-  note(shares: readonly ClaimShare[], jobs: readonly { readonly queue: number }[]): number[] {
+  /**
+   * Learns from a claim of `limit` jobs altogether, which goes from share to share until it has them: those that it did not come to
+   * tell nothing. Answers the queues that probably have more.
+   */
+  note(
+    shares: readonly ClaimShare[],
+    jobs: readonly { readonly queue: number }[],
+    limit: number,
+  ): number[] {
     const taken = new Map<number, number>();
     for (const { queue } of jobs) taken.set(queue, (taken.get(queue) ?? 0) + 1);
+    const lastQueue = jobs.length < limit ? null : jobs.at(-1)?.queue;
     const more: number[] = [];
-    for (const { queue, limit } of shares) {
+    let isReached = true;
+    for (const { queue, limit: asked } of shares) {
       const had = taken.get(queue) ?? 0;
-      if (had < limit) this.#wants.set(queue, 2 * had + MORE);
-      else {
-        this.#wants.delete(queue);
-        more.push(queue);
+      if (queue === lastQueue) isReached = false;
+      if (had < asked && isReached) {
+        this.#wants.set(queue, 2 * had + MORE);
+        continue;
       }
+      if (had >= asked) this.#wants.delete(queue);
+      more.push(queue);
     }
     return more;
   }
