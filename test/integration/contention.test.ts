@@ -102,9 +102,12 @@ describe("everybody at once", () => {
       const shard = openShard();
       const worker = makeWorker();
       await shard.workers.register(worker, HOUR_MS);
-      const branches = QUEUES.map((queue) => ({ queue, limit: 40, head: null }));
+      const queues = QUEUES.map((queue) => ({ queue, floorMs: null }));
       const writing = new Set<Promise<void>>();
       await repeat(async () => {
+        const asked = { workerId: worker, queues, revocationsWithinMs: 1_000 };
+        const { heads } = await shard.jobs.poll(asked);
+        const branches = [...heads].map(([queue, head]) => ({ queue, limit: 40, head }));
         const request = { workerId: worker, branches, aheadMs: 1_000, limit: 200 };
         const result = await shard.jobs.claimDue(request);
         assert.ok(result.kind !== "fenced");
