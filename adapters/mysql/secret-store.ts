@@ -6,8 +6,8 @@ import type {
   StoredSigningSecret,
   WrappedKey,
 } from "#core/ports/secret-store.ts";
-import type { KeyPurpose } from "#core/ports/secrets.ts";
-import { readInstant, readInstantOrNull, readTenantId } from "./cells.ts";
+import { readInstant, readInstantOrNull } from "./cells.ts";
+import { DataKeyReads, readDataKey } from "./data-key-reads.ts";
 import type { Row, Session } from "./pool.ts";
 import * as dataKeys from "./statements/data-keys.ts";
 import * as signing from "./statements/signing-secrets.ts";
@@ -17,8 +17,9 @@ import type { Database } from "./transaction.ts";
 export function secretStore(database: Database): SecretStore {
   const one = async (sql: string): Promise<WrappedKey | null> => {
     const [row] = await database.select(sql);
-    return row === undefined ? null : readKey(row);
+    return row === undefined ? null : readDataKey(row);
   };
+  const reads = new DataKeyReads(database);
   return {
     async addDataKey(key) {
       await database.write(dataKeys.insertDataKeySql(key));
@@ -27,12 +28,12 @@ export function secretStore(database: Database): SecretStore {
       database.transaction(async (session) => {
         await session.write(lockTenantSql(key.tenantId));
         const [there] = await session.select(dataKeys.selectFirstDataKeySql(key));
-        if (there !== undefined) return readKey(there);
+        if (there !== undefined) return readDataKey(there);
         await session.write(dataKeys.insertDataKeySql(key));
         return key;
       }),
     firstDataKey: (context) => one(dataKeys.selectFirstDataKeySql(context)),
-    findDataKey: (context, id) => one(dataKeys.selectDataKeySql(context, id)),
+    findDataKey: (context, id) => reads.find({ ...context, id }),
     sampleDataKey: () => one(dataKeys.sampleDataKeySql()),
     listSigningSecrets: (tenantId) => list(database, tenantId).then(secretsOf),
     keepSigningSecret: (tenantId, secret) =>
@@ -77,15 +78,6 @@ async function list(from: Pick<Session, "select">, tenantId: TenantId): Promise<
 
 function secretsOf(numbered: readonly Numbered[]): StoredSigningSecret[] {
   return numbered.map(({ secret }) => secret);
-}
-
-function readKey([tenantId, purpose, id, wrapped]: Row): WrappedKey {
-  return {
-    tenantId: readTenantId(tenantId),
-    purpose: purpose as KeyPurpose,
-    id: (id as Buffer).toString("hex"),
-    wrapped: wrapped as Buffer,
-  };
 }
 
 function readSigningSecret([seq, id, fingerprint, sealed, createdAt, expiresAt]: Row): Numbered {

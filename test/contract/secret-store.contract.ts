@@ -210,6 +210,12 @@ function dataKeysContract(adapter: string, open: OpenStore): void {
       await secrets.addDataKey(key(mine, "seal"));
       await secrets.addDataKey(key(others, "seal"));
       assertKey(await secrets.findDataKey(first, first.id), first);
+      const many = Array.from({ length: 450 }, () => key(makeTenant(), "seal"));
+      for (const one of many.slice(0, 30)) await secrets.addDataKey(one);
+      const found = await Promise.all(many.map((one) => secrets.findDataKey(one, one.id)));
+      for (const [i, one] of many.entries())
+        if (i < 30) assertKey(found[i] ?? null, one);
+        else assert.equal(found[i], null);
       assert.equal(await secrets.findDataKey({ ...first, tenantId: others }, first.id), null);
       assert.equal(await secrets.findDataKey({ ...first, purpose: "fingerprint" }, first.id), null);
       assert.equal(await secrets.firstDataKey({ tenantId: mine, purpose: "fingerprint" }), null);

@@ -19,6 +19,13 @@ export function secretGroups(taskIds: readonly TaskId[]): Readonly<Record<string
     upsertTaskSecretsSql: taskSecrets.upsertTaskSecretsSql(
       taskIds.map((taskId) => ({ taskId, secret: SECRET })),
     ),
+    selectDataKeysSql: dataKeys.selectDataKeysSql(
+      taskIds.map((_, i) => ({
+        tenantId: TENANT,
+        purpose: "seal",
+        id: i.toString(16).padStart(32, "0"),
+      })),
+    ),
     purgeTaskSecretsSql: taskSecrets.purgeTaskSecretsSql(taskIds),
   };
 }
@@ -32,7 +39,6 @@ export function secretSingles(taskId: TaskId): Readonly<Record<string, string>> 
     deleteTaskSecretsSql: taskSecrets.deleteTaskSecretsSql(taskId, ["auth", "header:x-a"]),
     insertDataKeySql: dataKeys.insertDataKeySql({ ...context, id, wrapped: new Uint8Array(80) }),
     selectFirstDataKeySql: dataKeys.selectFirstDataKeySql(context),
-    selectDataKeySql: dataKeys.selectDataKeySql(context, id),
     sampleDataKeySql: dataKeys.sampleDataKeySql(),
     listSigningSecretsSql: signing.listSigningSecretsSql(TENANT),
     insertSigningSecretSql: signing.insertSigningSecretSql(TENANT, 1, secret),

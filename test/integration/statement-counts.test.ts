@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
-import { makeWorkerId } from "#core/domain/ids.ts";
+import { makeWorkerId, type TenantId } from "#core/domain/ids.ts";
 import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
 import type { DueTask, Task } from "#core/domain/task.ts";
 import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
@@ -235,6 +235,14 @@ describe("statements on the wire", () => {
     assert.deepEqual(verbs(proxy.take()), made);
     await shard.tasks.runTest(tenantId, id, make, limit);
     assert.deepEqual(verbs(proxy.take()), ["BEGIN", "INSERT", "SELECT", "COMMIT"]);
+  });
+
+  test("the data keys that the first calls of many tenants ask for at once take one for two hundred", async () => {
+    const names = Array.from({ length: 201 }, (_, i) => {
+      return { tenantId: `keys-${i}` as TenantId, purpose: "seal" as const, id: "0".repeat(32) };
+    });
+    await Promise.all(names.map((name) => shard.secrets.findDataKey(name, name.id)));
+    assert.deepEqual(verbs(proxy.take()), ["SELECT", "SELECT"]);
   });
 
   test("a poll takes one, a renewal one", async () => {

@@ -22,9 +22,14 @@ export function selectFirstDataKeySql({ tenantId, purpose }: KeyContext): string
   return `SELECT ${COLUMNS} FROM data_keys WHERE tenant_id = ${text(tenantId)} AND purpose = ${text(purpose)} ORDER BY tenant_id, purpose, id LIMIT 1`;
 }
 
-/** Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: one row or none. */
-export function selectDataKeySql({ tenantId, purpose }: KeyContext, id: string): string {
-  return `SELECT ${COLUMNS} FROM data_keys WHERE tenant_id = ${text(tenantId)} AND purpose = ${text(purpose)} AND id = ${bytes(Buffer.from(id, "hex"))}`;
+/** Index: primary key, a row at a time. Locks: none. Isolation: READ COMMITTED. Result: the rows that exist, in any order. */
+export function selectDataKeysSql(
+  names: readonly (KeyContext & { readonly id: string })[],
+): string {
+  const keys = names.map(({ tenantId, purpose, id }) => {
+    return `(${text(tenantId)},${text(purpose)},${bytes(Buffer.from(id, "hex"))})`;
+  });
+  return `SELECT ${COLUMNS} FROM data_keys FORCE INDEX (PRIMARY) WHERE (tenant_id, purpose, id) IN (${keys.join(",")})`;
 }
 
 /** Whichever comes first. Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: one row or none. */

@@ -116,9 +116,10 @@ export class Executor {
     const stores = { held: this.#held, outbox: this.#outbox };
     this.#limited = new LimitedTaking({ ...shared, held: this.#held, limits });
     const parts = new CallParts({ tasks, clock });
-    this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts) });
+    const keys = openKeys(deps, parts);
+    this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts, keys) });
     const limited = this.#limited;
-    const preparation = new CallPreparation(deps.caller, database, slots);
+    const preparation = new CallPreparation(deps.caller, keys, database, slots);
     const claiming = { ...shared, ...stores, jobs, parts, retention, limited, preparation };
     this.#claiming = new Claiming(claiming);
     this.#firing.onEnded = (held) => this.#callEnded(held);
@@ -327,8 +328,12 @@ export class Executor {
   }
 }
 
-function openSender(deps: ExecutorDeps, parts: CallParts): CallSender {
-  const { caller, clock, digest, logger, random, shard, signer, vault } = deps;
+function openKeys({ shard, vault, random }: ExecutorDeps, parts: CallParts): SigningKeys {
+  return new SigningKeys({ parts, store: shard.secrets, vault, random });
+}
+
+function openSender(deps: ExecutorDeps, parts: CallParts, keys: SigningKeys): CallSender {
+  const { caller, clock, digest, logger, shard, signer, vault } = deps;
   return new CallSender({
     caller,
     clock,
@@ -338,7 +343,7 @@ function openSender(deps: ExecutorDeps, parts: CallParts): CallSender {
     tasks: shard.tasks,
     jobs: shard.jobs,
     opener: vault,
-    keys: new SigningKeys({ parts, store: shard.secrets, vault, random }),
+    keys,
     tokens: new AccessTokens({ caller, clock, digest }),
   });
 }

@@ -10,14 +10,16 @@ function claimed(tenantId: string, url: string, runAtMs: number): Claimed {
   return { job, version: { request: { url } } } as unknown as Claimed;
 }
 
-test("one connection for each tenant and origin whose calls are early, as many as there are slots", () => {
+test("of the tenants whose calls are early the keys, one connection for each of their origins, as many as there are slots", () => {
   const database = new DatabaseClock(new ManualClock());
   database.addSample(0, 0, 10_000);
   const prepared: string[] = [];
   const caller = {
     prepare: (tenant: string, url: string) => void prepared.push(`${tenant} ${url}`),
   };
-  const preparation = new CallPreparation(caller, database, 3);
+  const opened: string[] = [];
+  const keys = { prepare: async (tenant: string) => void opened.push(tenant) };
+  const preparation = new CallPreparation(caller, keys, database, 3);
   preparation.prepare([
     claimed("a", "http://x.test/1", 10_800),
     claimed("a", "http://x.test/2", 10_900),
@@ -27,5 +29,6 @@ test("one connection for each tenant and origin whose calls are early, as many a
     claimed("d", "http://x.test", 10_060),
     claimed("e", "http://x.test/1", 10_900),
   ]);
+  assert.deepEqual(opened, ["a", "d", "e"]);
   assert.deepEqual(prepared, ["a http://x.test/1", "a http://y.test/1", "d http://x.test"]);
 });

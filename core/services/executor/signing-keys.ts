@@ -1,4 +1,5 @@
 /** What a tenant's calls are signed with, open and in memory: for as long as the database says that it is valid. */
+import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { SIGNING_KNOWN_MAX, SIGNING_SECRET_BYTES } from "#core/domain/limits.ts";
 import type { Secret } from "#core/domain/secret.ts";
@@ -47,6 +48,16 @@ export class SigningKeys {
     }
     if (keys.length > 0) this.#keys.set(rows, keys);
     return keys;
+  }
+
+  /** Gets them while they are not needed yet. What fails is asked for again by the call, and told then. */
+  async prepare(tenantId: TenantId): Promise<void> {
+    if (this.knownKeysOf(tenantId) !== null) return;
+    try {
+      await this.keysOf(tenantId);
+    } catch (error) {
+      if (!(error instanceof OperatingError)) throw error;
+    }
   }
 
   async #keyOf(tenantId: TenantId, { id, sealed }: SigningRow): Promise<Secret | null> {
