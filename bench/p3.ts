@@ -72,7 +72,7 @@ async function runPeak(
   const { callersEnv: env } = target;
   const fleet = { schedulers: 1, executors, env, profileDir };
   await using workers = await startWorkers(databases, fleet);
-  if (!options.cold) await warmUp(databases, target, laterMs, context);
+  if (!options.cold) await warmUp(databases, target, laterMs, jobs, context);
   const aheadMs = options.quick ? QUICK_AHEAD_MS : AHEAD_MS;
   const peakAtMs = Math.ceil((Date.now() + aheadMs) / 1_000) * 1_000;
   await setPeak(databases, laterMs, peakAtMs);
@@ -137,6 +137,7 @@ async function warmUp(
   databases: BenchDatabases,
   target: Target,
   laterMs: number,
+  peak: number,
   { signal, options }: ScenarioContext,
 ): Promise<void> {
   const { run } = databases;
@@ -148,6 +149,8 @@ async function warmUp(
   await createBulkJobs({ ...pending, fromMs });
   const old = `scheduled_at < ${instantSql(fromMs + perTask)}`;
   const [made] = await run(`SELECT COUNT(*) AS n FROM jobs WHERE ${old}`);
+  const wanted = perTask * Math.min(warmUpCalls(options), peak);
+  assert(Number(made?.n) === wanted, `${made?.n} jobs of ${wanted} to warm up with`);
   const arrived = await target.arrived(PEAK_GROUP, Number(made?.n), DRAIN_MS, signal);
   assert(arrived, `the warm-up's ${made?.n} calls within ${DRAIN_MS} ms`);
   const left = `SELECT 1 FROM jobs FORCE INDEX (queue) WHERE status IN ('pending', 'running') AND ${old} LIMIT 1`;

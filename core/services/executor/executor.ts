@@ -61,7 +61,7 @@ const NO_ROOM = {
 /** A claim is of no use while so many seconds' worth of a queue is ready, and takes what calls need. */
 const PLENTY_SECONDS = 1;
 /** … or while so much of it is held, where others live that could have the rest. */
-const PLENTY_SECONDS_SHARED = 0.5;
+const PLENTY_SECONDS_SHARED = 0.25;
 /** While it drains, slots that no call needs go back so often. */
 const DRAIN_SLOTS_MS = 500;
 
