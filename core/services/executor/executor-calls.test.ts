@@ -1,7 +1,11 @@
 /** The executor on a shard in memory: what it sends, when, and what an answer makes of the job. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
+import { masterKeyOf } from "#adapters/crypto/key-file.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
+import type { ClaimRequest, QueueHead } from "#core/ports/job-store.ts";
+import type { KeyContext } from "#core/ports/secrets.ts";
 import {
   addExecutor,
   addJob,
@@ -81,6 +85,52 @@ for (const [what, endpoint, retry, reason] of [
     assert.partialDeepStrictEqual(jobOf(tables, id), { status: "dead", reason, attempt: 1 });
     await endWorld(world);
   });
+
+test("what a call is signed with is open before its second", async () => {
+  const real = masterKeyOf([randomBytes(32)]);
+  let asked = 0;
+  const generate = (context: KeyContext) => {
+    asked++;
+    return real.generate(context);
+  };
+  const world = openWorld({ masterKey: { generate, unwrap: real.unwrap.bind(real) } });
+  const { clock, tables, sent } = world;
+  addJob(tables, 1_000);
+  await clock.advance(500);
+  assert.equal(sent.length, 0);
+  assert.ok(asked > 0, "a data key is made for the tenant's first signing secret");
+  const before = asked;
+  await clock.advance(1_000);
+  assert.equal(sent.length, 1);
+  assert.equal(asked, before);
+  await endWorld(world);
+});
+
+test("a claim begins at the heads that the poll before it has told", async () => {
+  const world = openWorld();
+  const { clock, tables, shard } = world;
+  const { jobs } = shard;
+  const told: ReadonlyMap<number, QueueHead>[] = [];
+  const asked: ClaimRequest[] = [];
+  const [poll, claimDue] = [jobs.poll.bind(jobs), jobs.claimDue.bind(jobs)];
+  jobs.poll = async (request) => {
+    const answer = await poll(request);
+    told.push(answer.heads);
+    return answer;
+  };
+  jobs.claimDue = (request) => {
+    const heads = told.at(-1);
+    for (const { queue, head } of request.branches) assert.deepEqual(head, heads?.get(queue));
+    asked.push(request);
+    return claimDue(request);
+  };
+  for (const priority of ["high", "normal"] as const)
+    for (let i = 0; i < 3; i++) addJob(tables, 700 * i, { priority });
+  await clock.advance(5_000);
+  assert.ok(asked.some(({ branches }) => branches.length === 2));
+  assert.equal(world.sent.length, 6);
+  await endWorld(world);
+});
 
 test("Retry-After: the longer of backoff and header, up to the policy's maximum", async () => {
   const asked = [25_000, 1_000, null, 900_000];
