@@ -149,7 +149,11 @@ export const SMALL_CALLS_MAX = 4;
 export const ASIDE_SLOTS_ONE_IN = 4;
 /** Both are for calls that have lasted this long on average: shorter ones make room by ending, and are best sent along warm connections. */
 export const LASTING_MS = 20;
-/** What such a tenant cannot start soon goes back when room is short: at most so much at once, tried again after once to twice the delay. */
+/**
+ * What such a tenant cannot start soon goes back when room is short: at most so much at once, tried again after once to twice the
+ * delay. Only when its calls have lasted this long on average: tens of ms are what any call lasts on a machine that is busy.
+ */
+export const PUT_OFF_LASTING_MS = 200;
 export const ASIDE_BACK_MAX = 100;
 export const ASIDE_BACK_EVERY_MS = 500;
 export const ASIDE_AGAIN_MS = 5_000;

@@ -5,7 +5,12 @@
 import { assert } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
-import { BACKSTOP_GUARD_MS, LASTING_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
+import {
+  BACKSTOP_GUARD_MS,
+  LASTING_MS,
+  POLL_PERIOD_MS_MAX,
+  PUT_OFF_LASTING_MS,
+} from "#core/domain/limits.ts";
 import { priorityOfQueue, QUEUES } from "#core/domain/queue.ts";
 import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -340,13 +345,13 @@ export class HeldJobs {
   }
 
   /**
-   * Removes and returns up to `jobsMax` ready jobs that tenants which stand aside will not start in the next `withinMs`, the last
-   * ones that came.
+   * Removes and returns up to `jobsMax` ready jobs that tenants which stand aside, and whose calls are long in themselves, will not
+   * start in the next `withinMs`, the last ones that came.
    */
   takeAside(withinMs: number, jobsMax: number): HeldJob[] {
     const nowMs = this.#clock.monotonicMs();
     const excess = new Map<TenantId, number>();
-    for (const tenantId of this.#slots.asideAt(nowMs)) {
+    for (const tenantId of this.#slots.asideAt(nowMs, PUT_OFF_LASTING_MS)) {
       const starts = this.#slots.startsWithin(withinMs, tenantId, nowMs);
       const count = this.#ready.countOf(tenantId) - starts;
       if (count > 0) excess.set(tenantId, count);

@@ -80,11 +80,11 @@ export class TenantSlots {
     return any > 0 && nowMs - this.#anySumMs / any >= LASTING_MS;
   }
 
-  /** Tenants that stand aside while others wait. */
-  asideAt(nowMs: number): ReadonlySet<TenantId> {
+  /** Tenants that stand aside while others wait: those with many calls, which have lasted so long. */
+  asideAt(nowMs: number, lastingMs: number = LASTING_MS): ReadonlySet<TenantId> {
     if (this.#many.size === 0) return NOBODY;
     return new Set(
-      [...this.#many].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= LASTING_MS),
+      [...this.#many].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= lastingMs),
     );
   }
 
