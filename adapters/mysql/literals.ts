@@ -30,6 +30,14 @@ function wellFormed(_: string, value: unknown): unknown {
   return typeof value === "string" ? value.toWellFormed() : value;
 }
 
+/**
+ * Expressions as columns with short names. Without one a column is called by its whole text, literals included, which travels with every
+ * answer; and for each new set of names the driver compiles a parser, and keeps it.
+ */
+export function columns(expressions: readonly string[]): string {
+  return expressions.map((expression, i) => `${expression} AS c${i}`).join(", ");
+}
+
 export function integer(value: number): string {
   assert(Number.isSafeInteger(value), "an integer goes into SQL");
   return String(value);

@@ -8,7 +8,7 @@ import type { JobStatus } from "#core/domain/job.ts";
 import { QUEUES } from "#core/domain/queue.ts";
 import type { ArchivedKey } from "#core/ports/job-store.ts";
 import { JOINED_JOB_COLUMNS } from "../job-rows.ts";
-import { instant, integer, text } from "../literals.ts";
+import { columns, instant, integer, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
 /** One range of the queue index. */
@@ -43,7 +43,7 @@ export function selectArchiveHeadsSql(): string {
     (branch) =>
       `(SELECT IF(due_at <= UTC_TIMESTAMP(3), due_at, NULL) ${ofQueue(branch)} ORDER BY due_at LIMIT 1)`,
   );
-  return `SELECT ${heads.join(", ")}`;
+  return `SELECT ${columns(heads)}`;
 }
 
 /**

@@ -3,7 +3,7 @@
  * is the same at a standstill of a million jobs.
  */
 import { PRIORITIES, priorityRank, QUEUES } from "#core/domain/queue.ts";
-import { integer, interval } from "../literals.ts";
+import { columns, integer, interval } from "../literals.ts";
 
 /** A queue's jobs in one of the states in which jobs wait. */
 export interface WaitingRange {
@@ -42,12 +42,12 @@ export function selectBacklogHeadsSql(aheadMs: number): string {
     (one) =>
       `(SELECT IF(due_at <= ${until}, due_at, NULL) ${ofQueue(one)} ORDER BY due_at LIMIT 1)`,
   );
-  return `SELECT ${[
+  return `SELECT ${columns([
     "UTC_TIMESTAMP(3)",
     "(SELECT COUNT(*) FROM workers WHERE fenced_at IS NULL AND lease_until > UTC_TIMESTAMP(3))",
     ...unmade,
     ...heads,
-  ].join(", ")}`;
+  ])}`;
 }
 
 /** What is counted together: jobs of these ranges that are due by now + `aheadMs`. */
@@ -63,9 +63,9 @@ export interface Count {
  * Result: one row, a column per count.
  */
 export function countBacklogSql(counts: readonly Count[], max: number): string {
-  const columns = counts.map(({ ranges, aheadMs }) => {
+  const looks = counts.map(({ ranges, aheadMs }) => {
     const branches = ranges.map((one) => `(SELECT 1 ${range(one, aheadMs)} LIMIT ${integer(max)})`);
     return `(SELECT COUNT(*) FROM (${branches.join(" UNION ALL ")} LIMIT ${integer(max)}) AS counted)`;
   });
-  return `SELECT ${columns.join(", ")}`;
+  return `SELECT ${columns(looks)}`;
 }

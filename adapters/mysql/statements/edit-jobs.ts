@@ -14,7 +14,7 @@ import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { REASON_PAUSED } from "#core/domain/job.ts";
 import { FROZEN_MS } from "#core/domain/limits.ts";
-import { instant, integer, interval, jobIdsFrom, taskId, text } from "../literals.ts";
+import { columns, instant, integer, interval, jobIdsFrom, taskId, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
 /** Planned and not frozen at `nowMs`: what event 17 may remove. */
@@ -40,7 +40,7 @@ function ahead(id: TaskId, nowMs: number): string {
 export function selectJobsAheadSql(id: TaskId, nowMs: number): string {
   const first = (jobs: string) =>
     `(SELECT scheduled_at FROM jobs FORCE INDEX (by_task) WHERE ${jobs} ORDER BY id LIMIT 1)`;
-  return `SELECT ${first(plannedLater(id, nowMs))}, ${first(ahead(id, nowMs))}`;
+  return `SELECT ${columns([first(plannedLater(id, nowMs)), first(ahead(id, nowMs))])}`;
 }
 
 /** So many are told of: a resume keeps what executors have claimed ahead, seconds at most. */

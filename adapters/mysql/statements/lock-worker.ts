@@ -17,5 +17,5 @@ export function lockWorkerSql(id: WorkerId): string {
  * Index, locks, isolation: as above; nor can the lease be renewed meanwhile. Result: one row, whether it lives for `leftMs` at least.
  */
 export function lockLeaseSql(id: WorkerId, leftMs: number): string {
-  return `SELECT lease_until > UTC_TIMESTAMP(3) + ${interval(leftMs)} FROM workers WHERE id = ${workerId(id)} AND fenced_at IS NULL FOR SHARE`;
+  return `SELECT lease_until > UTC_TIMESTAMP(3) + ${interval(leftMs)} AS holds FROM workers WHERE id = ${workerId(id)} AND fenced_at IS NULL FOR SHARE`;
 }

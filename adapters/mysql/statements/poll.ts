@@ -1,7 +1,7 @@
 import { FAST_AHEAD_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import { priorityRank } from "#core/domain/queue.ts";
 import type { PollRequest } from "#core/ports/job-store.ts";
-import { instant, integer, interval, workerId } from "../literals.ts";
+import { columns, instant, integer, interval, workerId } from "../literals.ts";
 
 /**
  * Everything an idle executor wants to know, in one statement of literal sub-selects. A grouped or correlated "head of each
@@ -20,7 +20,7 @@ export function pollSql(request: PollRequest): string {
     const from = floorMs === null ? "" : ` AND due_at >= ${instant(floorMs)}`;
     return `(SELECT CONCAT(due_at, HEX(id)) FROM jobs FORCE INDEX (queue) WHERE status = 'pending' AND queue = ${integer(queue)}${from} ORDER BY due_at LIMIT 1)`;
   });
-  return `SELECT ${[
+  return `SELECT ${columns([
     "UTC_TIMESTAMP(3)",
     `(SELECT COUNT(*) FROM revocations FORCE INDEX (at) WHERE at > UTC_TIMESTAMP(3) - ${interval(request.revocationsWithinMs)})`,
     `(SELECT COUNT(*) FROM workers WHERE ${live})`,
@@ -28,5 +28,5 @@ export function pollSql(request: PollRequest): string {
     `(SELECT next_run_at FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank("critical")} AND next_run_at >= UTC_TIMESTAMP(3) - ${interval(MISSED_AFTER_MS)} AND next_run_at <= UTC_TIMESTAMP(3) + ${interval(FAST_AHEAD_MS)} ORDER BY next_run_at LIMIT 1)`,
     "(SELECT 1 FROM limited FORCE INDEX (PRIMARY) ORDER BY job_id DESC LIMIT 1)",
     ...heads,
-  ].join(", ")}`;
+  ])}`;
 }

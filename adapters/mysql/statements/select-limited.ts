@@ -1,7 +1,7 @@
 /** What waits in line. Index of all: next_in_line (limit_key, queue, due_at) of limited. Isolation: READ COMMITTED. */
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import { CLAIMED_COLUMNS } from "../job-rows.ts";
-import { instant, integer, interval, text } from "../literals.ts";
+import { columns, instant, integer, interval, text } from "../literals.ts";
 
 /**
  * Lines that have a job that is due: of each key and queue one entry is read (a loose index scan), whatever waits in it.
@@ -16,7 +16,7 @@ export function listLinesSql(aheadMs: number, max: number): string {
 export function countWaitingSql(keys: readonly LimitKey[], max: number): string {
   const counts = keys.map(
     (key) =>
-      `(SELECT ${text(key)}, COUNT(*) FROM (SELECT 1 FROM limited FORCE INDEX (next_in_line) WHERE limit_key = ${text(key)} AND due_at <= UTC_TIMESTAMP(3) LIMIT ${integer(max)}) AS due)`,
+      `(SELECT ${columns([text(key), "COUNT(*)"])} FROM (SELECT 1 FROM limited FORCE INDEX (next_in_line) WHERE limit_key = ${text(key)} AND due_at <= UTC_TIMESTAMP(3) LIMIT ${integer(max)}) AS due)`,
   );
   return counts.join(" UNION ALL ");
 }
