@@ -1,7 +1,9 @@
 /** What the API does to single jobs in memory. */
-import type { JobId, TenantId } from "#core/domain/ids.ts";
+import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import { REASON_CANCELLED } from "#core/domain/job.ts";
+import { JOB_ATTEMPTS_MAX } from "#core/domain/limits.ts";
+import type { Task } from "#core/domain/task.ts";
 import type {
   CancelOutcome,
   DeadLetter,
@@ -17,13 +19,14 @@ const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
 export function listDeadLetters(
   tables: MemoryTables,
   tenantId: TenantId,
-  { taskId, fromMs, toMs }: DeadLetterFilter,
+  { taskId, fromMs, toMs, retriable = false }: DeadLetterFilter,
   before: DeadLetterPlace | null,
   limit: number,
 ): DeadLetter[] {
   return [...tables.jobs.values()]
     .filter((job) => job.tenantId === tenantId && job.status === "dead" && job.trigger !== "test")
     .filter((job) => taskId === null || job.taskId === taskId)
+    .filter((job) => !retriable || liveTask(tables, job.taskId) !== null)
     .map((job) => ({ diedAtMs: job.finishedAtMs ?? job.runAtMs, job }))
     .filter(({ diedAtMs }) => fromMs === null || diedAtMs >= fromMs)
     .filter(({ diedAtMs }) => toMs === null || diedAtMs < toMs)
@@ -45,9 +48,12 @@ export function retry(
   const job = ofTenant(tables, tenantId, id);
   if (job === null) return "not-found";
   if (job.status !== "dead") return "not-dead";
-  const task = tables.tasks.get(job.taskId);
-  if (task === undefined || task.status === "deleted") return "task-gone";
-  const event = { kind: "retry", moreAttempts: task.maxAttempts, delayMs } as const;
+  const task = liveTask(tables, job.taskId);
+  if (task === null) return "task-gone";
+  if (job.attempt + task.maxAttempts > JOB_ATTEMPTS_MAX) return "attempts-full";
+  const isPresent = job.taskVersion === task.requestVersion;
+  const line = isPresent ? { limitKey: tables.lineOf(task).limitKey ?? null } : {};
+  const event = { kind: "retry", moreAttempts: task.maxAttempts, delayMs, ...line } as const;
   tables.applyToJob(id, event, { nowMs, retention: NO_RETENTION });
   tables.ranAtMs.set(task.id, nowMs);
   return "moved";
@@ -66,6 +72,11 @@ export function cancelJob(
   if (job.status === "cancelled") return { kind: "cancelled", job };
   tables.revocations.push({ atMs: at.nowMs, taskId: job.taskId, jobId: id });
   return { kind: "marked", job };
+}
+
+function liveTask(tables: MemoryTables, taskId: TaskId): Task | null {
+  const task = tables.tasks.get(taskId);
+  return task === undefined || task.status === "deleted" ? null : task;
 }
 
 function ofTenant(tables: MemoryTables, tenantId: TenantId, id: JobId): Job | null {

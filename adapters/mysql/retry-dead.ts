@@ -1,5 +1,6 @@
 /** Puts dead jobs in line again. */
 import { assert } from "#core/domain/assert.ts";
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import {
   type JobId,
   readJobId as partsOfJobId,
@@ -7,17 +8,18 @@ import {
   type TenantId,
 } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
-import { RETRY_GROUP_MAX } from "#core/domain/limits.ts";
+import { JOB_ATTEMPTS_MAX, RETRY_GROUP_MAX } from "#core/domain/limits.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { RetryOutcome } from "#core/ports/job-store.ts";
 import { readInstant, readJobId, readTaskId } from "./cells.ts";
 import { readJob } from "./job-rows.ts";
 import { oncePerKey } from "./once-per-key.ts";
-import type { Session } from "./pool.ts";
+import type { Row, Session } from "./pool.ts";
 import { selectClockSql } from "./statements/edit-jobs.ts";
 import { lineUpSql } from "./statements/limited-lines.ts";
 import { noteRunsSql } from "./statements/note-runs.ts";
 import {
+  deleteLettersSql,
   lockDeadJobsSql,
   lockTasksSql,
   type Retry,
@@ -66,6 +68,22 @@ export function retryOne(
   );
 }
 
+interface LiveTask {
+  readonly maxAttempts: number;
+  readonly requestVersion: number;
+  /** The line that its jobs have by now. */
+  readonly limitKey: LimitKey | null;
+}
+
+function readFound(row: Row) {
+  return {
+    isDead: row[1] === 1,
+    taskVersion: row[2] as number,
+    limitKey: row[3] as LimitKey | null,
+    attempt: row[4] as number,
+  };
+}
+
 async function retryGroup(
   session: Session,
   tenantId: TenantId,
@@ -73,39 +91,46 @@ async function retryGroup(
   lock: "share" | "update",
 ): Promise<Map<JobId, RetryOutcome> | typeof TO_BE_NOTED> {
   const taskOf = new Map(jobs.map(({ id }) => [id, partsOfJobId(id).taskId]));
-  const moreAttempts = new Map<TaskId, number>();
+  const tasks = new Map<TaskId, LiveTask>();
   const completed: TaskId[] = [];
   for (const row of await session.select(
     lockTasksSql(tenantId, [...new Set(taskOf.values())], lock),
   )) {
     const taskId = readTaskId(row[0]);
-    moreAttempts.set(taskId, row[1] as number);
+    tasks.set(taskId, {
+      maxAttempts: row[1] as number,
+      requestVersion: row[3] as number,
+      limitKey: row[4] as LimitKey | null,
+    });
     if (row[2] === 1) completed.push(taskId);
   }
   if (completed.length > 0 && lock === "share") return TO_BE_NOTED;
   const rows = await session.select(lockDeadJobsSql(tenantId, [...taskOf.keys()]));
-  const dead = new Map(rows.map((row) => [readJobId(row[0]), row[1] === 1]));
-  const limited = new Set(rows.filter((row) => row[2] === 1).map((row) => readJobId(row[0])));
+  const found = new Map(rows.map((row) => [readJobId(row[0]), readFound(row)]));
   const [clock] = await session.select(selectClockSql());
   const nowMs = readInstant(clock?.[0]);
   const outcomes = new Map<JobId, RetryOutcome>();
   const retries: Retry[] = [];
   for (const { id, delayMs } of jobs) {
-    const more = moreAttempts.get(taskOf.get(id) as TaskId);
-    const isDead = dead.get(id);
-    if (isDead === undefined) outcomes.set(id, "not-found");
-    else if (!isDead) outcomes.set(id, "not-dead");
-    else if (more === undefined) outcomes.set(id, "task-gone");
+    const task = tasks.get(taskOf.get(id) as TaskId);
+    const job = found.get(id);
+    if (job === undefined) outcomes.set(id, "not-found");
+    else if (!job.isDead) outcomes.set(id, "not-dead");
+    else if (task === undefined) outcomes.set(id, "task-gone");
+    else if (job.attempt + task.maxAttempts > JOB_ATTEMPTS_MAX) outcomes.set(id, "attempts-full");
     else if (!outcomes.has(id)) {
       outcomes.set(id, "moved");
-      retries.push({ id, runAtMs: nowMs + delayMs, moreAttempts: more });
+      const { limitKey } = job.taskVersion === task.requestVersion ? task : job;
+      retries.push({ id, runAtMs: nowMs + delayMs, moreAttempts: task.maxAttempts, limitKey });
     }
   }
   if (retries.length === 0) return outcomes;
-  const moved = await session.write(retryJobsSql(retries));
-  assert(moved === retries.length, "a retry moves the jobs that it has locked");
-  const lined = retries.filter(({ id }) => limited.has(id));
+  const written = await session.write(retryJobsSql(retries));
+  assert(written === retries.length, "a retry moves the jobs that it has locked");
+  const lined = retries.filter(({ limitKey }) => limitKey !== null);
   if (lined.length > 0) await session.write(lineUpSql(lined));
+  const moved = retries.map(({ id }) => id);
+  await session.write(deleteLettersSql(tenantId, moved));
   if (completed.length > 0) await session.write(noteRunsSql(completed));
   return outcomes;
 }

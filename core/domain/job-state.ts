@@ -44,8 +44,13 @@ export type JobEvent =
       readonly limitKey: LimitKey | null;
     }
   | { readonly kind: "remove-planned" }
-  /** `delayMs` (0 when left out) spaces the jobs of a large retry. */
-  | { readonly kind: "retry"; readonly moreAttempts: number; readonly delayMs?: number }
+  /** `delayMs` (0 when left out) spaces the jobs of a large retry; `limitKey`, the line by now, is the job's own when left out. */
+  | {
+      readonly kind: "retry";
+      readonly moreAttempts: number;
+      readonly delayMs?: number;
+      readonly limitKey?: LimitKey | null;
+    }
   /** Its endpoint, or its tenant, has a limit from now on. */
   | { readonly kind: "line-up"; readonly limitKey: LimitKey }
   /** The limit of its line is gone; `limitKey` is its tenant's where that has one. */
@@ -283,7 +288,7 @@ function resume(
 
 function retry(
   job: Job,
-  { moreAttempts, delayMs = 0 }: Extract<JobEvent, { kind: "retry" }>,
+  { moreAttempts, delayMs = 0, limitKey = job.limitKey }: Extract<JobEvent, { kind: "retry" }>,
   context: Context,
 ): Transition {
   if (job.status !== "dead") return REFUSED;
@@ -292,6 +297,7 @@ function retry(
     lost: 0,
     maxAttempts: job.attempt + moreAttempts,
     runAtMs: context.nowMs + delayMs,
+    limitKey,
     workerId: null,
     reason: null,
     cancelReason: null,

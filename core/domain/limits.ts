@@ -201,6 +201,9 @@ export const LINE_UP_MS_MAX = 3_000;
 /** Jobs of a limit that is gone which go on together. */
 export const RELEASE_GROUP_MAX = 1_000;
 
+/** Of one job, over all its retries by hand: more have no room in its row. */
+export const JOB_ATTEMPTS_MAX = 60_000;
+
 // Leases and fences.
 export const WORKER_LEASE_MS = 6_000;
 export const RENEW_PERIOD_MS = 2_000;

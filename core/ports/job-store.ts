@@ -161,6 +161,8 @@ export interface DeadLetterFilter {
   /** On `diedAt`: inclusive, exclusive. */
   readonly fromMs: number | null;
   readonly toMs: number | null;
+  /** Only letters that can be retried: their task is there. */
+  readonly retriable?: boolean;
 }
 
 /** A dead job. `diedAtMs` is what the list is sorted by: just before or at its `finishedAtMs`. */
@@ -176,7 +178,7 @@ export interface DeadLetterPlace {
 }
 
 /** What a retry made of a job: in line again; not dead (any more); not there, or another tenant's; its task is gone. */
-export type RetryOutcome = "moved" | "not-dead" | "not-found" | "task-gone";
+export type RetryOutcome = "moved" | "not-dead" | "not-found" | "task-gone" | "attempts-full";
 
 export type CancelOutcome =
   /** Cancelled at once; or marked, because it runs: it ends cancelled unless its call succeeds. */
@@ -285,7 +287,8 @@ export interface JobStore {
 
   /**
    * Event 18 for up to RETRY_GROUP_MAX jobs, each due `delayMs` after the database's now: their tasks are read FOR SHARE, and
-   * each may make as many attempts more as its task says now. A repeat finds them not dead.
+   * each may make as many attempts more as its task says now, up to JOB_ATTEMPTS_MAX altogether. One of its task's present request goes
+   * into the line that jobs of the task have by now. A repeat finds them not dead.
    */
   retryDead(
     tenantId: TenantId,

@@ -2,6 +2,7 @@
 import type { JobId } from "#core/domain/ids.ts";
 import { parseJobId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
+import { JOB_ATTEMPTS_MAX } from "#core/domain/limits.ts";
 import type { DeadLetterFilter, DeadLetterPlace } from "#core/ports/job-store.ts";
 import { cancelJob } from "#core/services/jobs/cancel-job.ts";
 import type { JobWithRequest } from "#core/services/jobs/get-job.ts";
@@ -43,6 +44,11 @@ export async function retryOperation(deps: RescueDeps, request: ApiRequest): Pro
       throw new HttpProblem(409, "the job is not dead: only dead jobs are retried");
     case "task-gone":
       throw new HttpProblem(409, "the job's task is deleted");
+    case "attempts-full":
+      throw new HttpProblem(
+        409,
+        `the job may not make more than ${JOB_ATTEMPTS_MAX} attempts: run its task instead`,
+      );
     case "body-not-kept":
       throw new HttpProblem(
         409,

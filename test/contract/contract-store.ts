@@ -12,6 +12,8 @@ export interface ContractStore {
   putFencedAt(workerId: WorkerId, fencedAtMs: number): Promise<void>;
   /** Ids of the tenant's dead letters: rows of the list whose job is dead, in any order. */
   listDeadLetters(tenantId: TenantId): Promise<JobId[]>;
+  /** … and rows whose job is not. */
+  listLetters(tenantId: TenantId): Promise<JobId[]>;
   /** What stands in the lines of limits, by job. */
   listLimited(): Promise<readonly Limited[]>;
   /** Gives back what opening took. */

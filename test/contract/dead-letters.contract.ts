@@ -1,9 +1,11 @@
 /** Dead letters: the list, and jobs that are put in line again (event 18). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { endpointKey } from "#core/domain/call-limit.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { JOB_STATUSES } from "#core/domain/job.ts";
+import { JOB_ATTEMPTS_MAX } from "#core/domain/limits.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { DeadLetter, DeadLetterFilter } from "#core/ports/job-store.ts";
 import { assertStep } from "./assert-step.ts";
@@ -33,6 +35,7 @@ const ALL: DeadLetterFilter = { taskId: null, fromMs: null, toMs: null };
 export function deadLettersContract(open: OpenStore): void {
   lists(open);
   retries(open);
+  linesUp(open);
   refuses(open);
 }
 
@@ -87,6 +90,24 @@ function lists(open: OpenStore): void {
   );
 
   test(
+    "those that can be retried: of tasks that are there",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const gone = (await addTask(store, { task: { tenantId: task.tenantId } })).task;
+      const nowMs = await dbNow(store);
+      const jobs = [gone, task, gone, task].map((one, n) => dead(one, nowMs, n, n * 1_000));
+      for (const job of jobs) await store.putJob(job);
+      await removeTask(store, gone);
+      const retriable = await list(store, task, { ...ALL, retriable: true });
+      assert.deepEqual(
+        retriable.map(({ job }) => job.id),
+        [jobs[1]?.id, jobs[3]?.id],
+      );
+      assert.equal((await list(store, task)).length, 4);
+    }),
+  );
+
+  test(
     "a job that dies of its calls is in the list until it is retried, and again when it dies again",
     onStore(open, async (store) => {
       const { task, held, workerId } = await claimOne(store, { task: { maxAttempts: 1 } });
@@ -102,6 +123,7 @@ function lists(open: OpenStore): void {
       await fail(held, workerId);
       await retryAll(store, task, [held]);
       assert.deepEqual(await list(store, task), []);
+      assert.deepEqual(await store.listLetters(task.tenantId), [], "nothing is left to walk over");
       const taker = await addWorker(store);
       const [taken] = await claimJobs(store, taker, [await readJob(store, held)]);
       assert(taken !== undefined);
@@ -193,7 +215,48 @@ function retries(open: OpenStore): void {
   );
 }
 
+function linesUp(open: OpenStore): void {
+  test(
+    "a retry goes into the line that its task's jobs have by now, unless it is of an older request",
+    onStore(open, async (store) => {
+      const { task, version } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const present = dead(task, nowMs, 0, 0);
+      const older: Job = { ...dead(task, nowMs, 1, 0), taskVersion: task.requestVersion + 1 };
+      for (const job of [present, older]) await store.putJob(job);
+      const key = endpointKey(task.tenantId, version.request.url);
+      assert(key !== null);
+      await store.shard.limits.put(key, { concurrency: 1 });
+      await retryAll(store, task, [present, older]);
+      const [lined, plain] = [await readJob(store, present), await readJob(store, older)];
+      assert.deepEqual([lined.status, lined.limitKey], ["waiting", key]);
+      assert.deepEqual([plain.status, plain.limitKey], ["pending", null]);
+      assert.deepEqual(
+        (await store.listLimited()).map(({ id }) => id),
+        [present.id],
+      );
+    }),
+  );
+}
+
 function refuses(open: OpenStore): void {
+  test(
+    "a job that has no room for more attempts stays dead, and keeps no other of its group from moving",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store, { task: { maxAttempts: 20 } });
+      const nowMs = await dbNow(store);
+      const attempt = JOB_ATTEMPTS_MAX - 20;
+      const fits = { ...dead(task, nowMs, 0, 0), attempt, maxAttempts: attempt };
+      const full = { ...dead(task, nowMs, 1, 0), attempt: attempt + 1, maxAttempts: attempt + 1 };
+      for (const job of [fits, full]) await store.putJob(job);
+      const group = [fits, full].map(({ id }) => ({ id, delayMs: 0 }));
+      const outcomes = await store.shard.jobs.retryDead(task.tenantId, group);
+      assert.deepEqual([...outcomes.values()].sort(), ["attempts-full", "moved"]);
+      assert.equal((await readJob(store, fits)).maxAttempts, JOB_ATTEMPTS_MAX);
+      assert.deepEqual(await readJob(store, full), full);
+    }),
+  );
+
   test(
     "each job of a group has its own answer; what is not dead, of another tenant or of a deleted task stays",
     onStore(open, async (store) => {

@@ -1,5 +1,7 @@
 import { MemoryControlStore } from "#adapters/memory/memory-control-store.ts";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
+import type { JobId, TenantId } from "#core/domain/ids.ts";
+import type { Job } from "#core/domain/job.ts";
 import { backlogStoreContract } from "./backlog-store.contract.ts";
 import type { ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
@@ -15,6 +17,13 @@ function tickingClock() {
   return { nowMs: () => nowMs++ };
 }
 
+function deadOf(jobs: ReadonlyMap<JobId, Job>, tenantId: TenantId): JobId[] {
+  const dead = [...jobs.values()].filter(
+    (job) => job.tenantId === tenantId && job.status === "dead",
+  );
+  return dead.map(({ id }) => id);
+}
+
 async function open(): Promise<ContractStore> {
   const shards = openMemoryShards({ clock: tickingClock() });
   const [shard] = shards.all();
@@ -28,12 +37,8 @@ async function open(): Promise<ContractStore> {
     putFencedAt: async (workerId, fencedAtMs) => {
       workers.set(workerId, { leaseUntilMs: fencedAtMs, fencedAtMs });
     },
-    listDeadLetters: async (tenantId) => {
-      const dead = [...jobs.values()].filter(
-        (job) => job.tenantId === tenantId && job.status === "dead",
-      );
-      return dead.map((job) => job.id);
-    },
+    listDeadLetters: async (tenantId) => deadOf(jobs, tenantId),
+    listLetters: async (tenantId) => deadOf(jobs, tenantId),
     listLimited: async () =>
       [...jobs.values()]
         .filter(({ status }) => status === "waiting")

@@ -86,6 +86,12 @@ async function open(): Promise<ContractStore> {
       );
       return rows.map((row) => jobIdFromBytes(row.job_id));
     },
+    async listLetters(tenantId) {
+      const rows = await databases.run(
+        `SELECT job_id FROM dead_letters WHERE tenant_id = ${text(tenantId)}`,
+      );
+      return rows.map((row) => jobIdFromBytes(row.job_id));
+    },
     async listLimited() {
       const rows = await databases.run(
         "SELECT job_id, limit_key, queue, CAST(due_at AS CHAR) AS due_at FROM limited ORDER BY job_id",

@@ -197,7 +197,7 @@ describe("statements on the wire", () => {
     assert.deepEqual(verbs(proxy.take()), ["BEGIN", "INSERT", "SELECT", "COMMIT"]);
   });
 
-  test("a retry takes six, whatever the group; a cancel five, or six where the job runs", async () => {
+  test("a retry takes seven, whatever the group; a cancel five, or six where the job runs", async () => {
     const built = buildTask(Date.now());
     const { task } = built;
     await shard.tasks.create(built);
@@ -212,7 +212,7 @@ describe("statements on the wire", () => {
     for (const group of [[first], rest]) {
       const outcomes = await shard.jobs.retryDead(task.tenantId, group);
       assert.equal([...outcomes.values()].filter((one) => one === "moved").length, group.length);
-      const taken = ["BEGIN", "SELECT", "SELECT", "SELECT", "UPDATE", "COMMIT"];
+      const taken = ["BEGIN", "SELECT", "SELECT", "SELECT", "UPDATE", "DELETE", "COMMIT"];
       assert.deepEqual(verbs(proxy.take()), taken);
     }
     await shard.jobs.cancel(task.tenantId, first.id, RETENTION);

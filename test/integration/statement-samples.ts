@@ -245,7 +245,11 @@ function groups(size: number): Sample[] {
       jobs.map(({ id }) => id),
     ),
     retryJobsSql: retryJobs.retryJobsSql(
-      jobs.map(({ id }) => ({ id, runAtMs: NOW_MS, moreAttempts: 5 })),
+      jobs.map(({ id }) => ({ id, runAtMs: NOW_MS, moreAttempts: 5, limitKey: null })),
+    ),
+    deleteLettersSql: retryJobs.deleteLettersSql(
+      TENANT,
+      jobs.map(({ id }) => id),
     ),
     rescueDeadSql: rescueJobs.rescueDeadSql(jobs, RETENTION),
     rescueCancelledSql: rescueJobs.rescueCancelledSql(jobs, RETENTION),

@@ -6,8 +6,8 @@ import { instant, integer, jobId, taskId, text } from "../literals.ts";
 /**
  * Dead jobs of a tenant, the last that died first. Letters of jobs that are not dead (any more), and of test calls, are passed over.
  *
- * Index: by_time (tenant_id, died_at, job_id) backwards, or by_task (tenant_id, task_id, died_at, job_id), then the primary key
- *   of jobs; stops at the limit.
+ * Index: by_time (tenant_id, died_at, job_id) backwards, or by_task (tenant_id, task_id, died_at, job_id), then the primary keys
+ *   of jobs and, where only what can be retried is asked for, tasks; stops at the limit.
  * Locks: none. Isolation: READ COMMITTED. Result: died_at, then the job, at most `limit`.
  */
 export function listDeadLettersSql(
@@ -27,6 +27,9 @@ export function listDeadLettersSql(
       `(d.died_at < ${at} OR d.job_id < ${jobId(before.jobId)})`,
     );
   }
+  const tasks = filter.retriable
+    ? " STRAIGHT_JOIN tasks AS t FORCE INDEX (PRIMARY) ON t.part = d.part AND t.id = d.task_id AND t.status <> 'deleted'"
+    : "";
   const index = filter.taskId === null ? "by_time" : "by_task";
-  return `SELECT d.died_at, ${LISTED_JOB_COLUMNS} FROM dead_letters AS d FORCE INDEX (${index}) STRAIGHT_JOIN jobs FORCE INDEX (PRIMARY) ON jobs.part = d.part AND jobs.id = d.job_id WHERE ${conditions.join(" AND ")} AND jobs.tenant_id = ${text(tenantId)} AND jobs.status = 'dead' AND jobs.\`trigger\` <> 'test' ORDER BY d.died_at DESC, d.job_id DESC LIMIT ${integer(limit)}`;
+  return `SELECT d.died_at, ${LISTED_JOB_COLUMNS} FROM dead_letters AS d FORCE INDEX (${index}) STRAIGHT_JOIN jobs FORCE INDEX (PRIMARY) ON jobs.part = d.part AND jobs.id = d.job_id${tasks} WHERE ${conditions.join(" AND ")} AND jobs.tenant_id = ${text(tenantId)} AND jobs.status = 'dead' AND jobs.\`trigger\` <> 'test' ORDER BY d.died_at DESC, d.job_id DESC LIMIT ${integer(limit)}`;
 }

@@ -1,16 +1,17 @@
 /**
- * Event 18 for a group of one tenant, in one transaction: their tasks, the jobs, one UPDATE. A retry waits for edits of the
+ * Event 18 for a group of one tenant, in one transaction: their tasks, the jobs, one UPDATE, their letters. A retry waits for edits of the
  * tasks and keeps them out until it ends; ticks pass over the tasks meanwhile, runs by hand do not wait.
  */
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
-import { instant, integer, taskKey, text } from "../literals.ts";
+import { instant, integer, jobId, taskKey, text } from "../literals.ts";
+import { lineOf } from "../task-rows.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
-import { IN_LINE } from "./limited-lines.ts";
 
 /**
  * Index: primary key of tasks, a row at a time, driven by the group in key order.
  * Locks: the rows of the live tasks (S, or X where something is to be noted on them). Isolation: READ COMMITTED.
- * Result: (id, max_attempts, whether the task has no further occurrence) of the live ones.
+ * Result: (id, max_attempts, whether the task has no further occurrence, request_version, the line of its jobs or NULL) of the live ones.
  */
 export function lockTasksSql(
   tenantId: TenantId,
@@ -19,20 +20,20 @@ export function lockTasksSql(
 ): string {
   const keys = ids.map(taskKey).sort((a, b) => a.part - b.part || (a.id < b.id ? -1 : 1));
   const rows = keys.map(({ part, id }) => `ROW(${part},${id})`).join(",");
-  return `SELECT t.id, t.max_attempts, t.status = 'completed' FROM (VALUES ${rows}) AS r (part, id) STRAIGHT_JOIN tasks AS t FORCE INDEX (PRIMARY) ON t.part = r.part AND t.id = r.id WHERE t.tenant_id = ${text(tenantId)} AND t.status <> 'deleted' FOR ${lock === "share" ? "SHARE" : "UPDATE"} OF t`;
+  return `SELECT t.id, t.max_attempts, t.status = 'completed', t.request_version, ${lineOf("t")} AS limit_key FROM (VALUES ${rows}) AS r (part, id) STRAIGHT_JOIN tasks AS t FORCE INDEX (PRIMARY) ON t.part = r.part AND t.id = r.id WHERE t.tenant_id = ${text(tenantId)} AND t.status <> 'deleted' FOR ${lock === "share" ? "SHARE" : "UPDATE"} OF t`;
 }
 
 /**
  * Index: primary key of jobs, a row at a time, driven by the group in key order.
  * Locks: the rows of the group (X), after those of their tasks. Isolation: READ COMMITTED.
- * Result: (id, whether it is dead, whether it then waits in line).
+ * Result: (id, whether it is dead, task_version, limit_key, attempt).
  */
 export function lockDeadJobsSql(tenantId: TenantId, ids: readonly JobId[]): string {
   const rows = groupRows(
     ids.map((id) => ({ id })),
     () => "",
   );
-  return `SELECT jobs.id, jobs.status = 'dead', jobs.limit_key IS NOT NULL FROM (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.tenant_id = ${text(tenantId)} FOR UPDATE OF jobs`;
+  return `SELECT jobs.id, jobs.status = 'dead', jobs.task_version, jobs.limit_key, jobs.attempt FROM (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.tenant_id = ${text(tenantId)} FOR UPDATE OF jobs`;
 }
 
 /** A job to be retried. */
@@ -40,6 +41,7 @@ export interface Retry {
   readonly id: JobId;
   readonly runAtMs: number;
   readonly moreAttempts: number;
+  readonly limitKey: LimitKey | null;
 }
 
 /**
@@ -50,7 +52,8 @@ export interface Retry {
 export function retryJobsSql(retries: readonly Retry[]): string {
   const rows = groupRows(
     retries,
-    ({ runAtMs, moreAttempts }) => `${instant(runAtMs)},${integer(moreAttempts)}`,
+    ({ runAtMs, moreAttempts, limitKey }) =>
+      `${instant(runAtMs)},${integer(moreAttempts)},${text(limitKey)}`,
   );
   const assignments = [
     "jobs.max_attempts = jobs.attempt + r.more_attempts",
@@ -61,7 +64,17 @@ export function retryJobsSql(retries: readonly Retry[]): string {
     "jobs.reason = NULL",
     "jobs.cancel_reason = NULL",
     "jobs.finished_at = NULL",
-    `jobs.status = ${IN_LINE}`,
+    "jobs.limit_key = r.limit_key",
+    "jobs.status = IF(r.limit_key IS NULL, 'pending', 'waiting')",
   ];
-  return `UPDATE (VALUES ${rows}) AS r (part, id, run_at, more_attempts) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE jobs.status = 'dead'`;
+  return `UPDATE (VALUES ${rows}) AS r (part, id, run_at, more_attempts, limit_key) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE jobs.status = 'dead'`;
+}
+
+/**
+ * Their letters: lists would walk over them until the jobs are archived. Who dies again gets a new one.
+ *
+ * Index: primary key. Locks: the rows removed (X), after those of their jobs. Isolation: READ COMMITTED. Result: not used.
+ */
+export function deleteLettersSql(tenantId: TenantId, ids: readonly JobId[]): string {
+  return `DELETE FROM dead_letters WHERE tenant_id = ${text(tenantId)} AND job_id IN (${ids.map(jobId).sort().join(",")})`;
 }

@@ -23,6 +23,7 @@ export type Retried =
   | { readonly kind: "not-found" }
   | { readonly kind: "not-dead" }
   | { readonly kind: "task-gone" }
+  | { readonly kind: "attempts-full" }
   /** It was a run by hand whose long body history has not kept. */
   | { readonly kind: "body-not-kept" }
   | { readonly kind: "history-away" };
