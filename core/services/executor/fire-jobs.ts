@@ -39,7 +39,7 @@ interface FiringDeps {
 export class Firing {
   readonly #deps: FiringDeps;
   readonly #abort = new AbortController();
-  /** Of limited calls: a slot is theirs only under a live lease. */
+  /** Of limited calls: a slot is theirs only under a live lease. No `AbortSignal.any` of both for each call: it outlives it. */
   #abortLimited = new AbortController();
   #ended = 0;
   #busyMs = 0;
@@ -88,17 +88,17 @@ export class Firing {
   /** Ends the calls under way as `interrupted`. */
   interrupt(): void {
     this.#abort.abort();
+    this.#abortLimited.abort();
   }
 
   /** Ends the limited calls under way as `interrupted`. */
   interruptLimited(): void {
     this.#abortLimited.abort();
-    this.#abortLimited = new AbortController();
+    if (!this.#abort.signal.aborted) this.#abortLimited = new AbortController();
   }
 
   #signalOf({ job }: HeldJob): AbortSignal {
-    if (job.limitKey === null) return this.#abort.signal;
-    return AbortSignal.any([this.#abort.signal, this.#abortLimited.signal]);
+    return (job.limitKey === null ? this.#abort : this.#abortLimited).signal;
   }
 
   #isTooNearBackstop({ job }: HeldJob): boolean {

@@ -34,6 +34,8 @@ class Endpoints implements Caller {
   readonly open = new Map<string, number>();
   readonly most = new Map<string, number>();
   readonly starts = new Map<string, number[]>();
+  /** That calls could be interrupted by. */
+  readonly signals = new Set<AbortSignal>();
 
   constructor(clock: ManualClock, callMs: () => number) {
     this.#clock = clock;
@@ -43,6 +45,7 @@ class Endpoints implements Caller {
   async call(call: Call, signal: AbortSignal): Promise<CallOutcome> {
     const { origin } = new URL(call.url);
     this.#count(origin, 1);
+    this.signals.add(signal);
     this.starts.set(origin, [...(this.starts.get(origin) ?? []), this.#clock.nowMs()]);
     const durationMs = this.#callMs();
     await this.#clock.sleep(durationMs, signal);
@@ -278,4 +281,26 @@ test("jobs that wait long in hand are given back, not lost", async () => {
   assert.equal(jobsWhere(world, "succeeded"), 6);
   for (const job of tables.jobs.values()) assert.deepEqual([job.attempt, job.lost], [1, 0]);
   await world.end();
+});
+
+test("however many limited calls there were, one signal is theirs and one the others', and a drain that is over ends both", async () => {
+  let callMs = 5;
+  const world = openWorld({ callMs: () => callMs });
+  const { clock, limits, endpoints } = world;
+  await limits.put(keyOf(SLOW), { concurrency: 5 });
+  await clock.advance(1_000);
+  for (let i = 0; i < 200; i++) addJob(world, SLOW, keyOf(SLOW));
+  for (let i = 0; i < 20; i++) addJob(world, FREE, null);
+  await clock.advance(5_000);
+  assert.equal(jobsWhere(world, "succeeded"), 220);
+  // A signal of its own for each call, made of these, would never be let go.
+  assert.equal(endpoints.signals.size, 2);
+  callMs = 900_000;
+  addJob(world, SLOW, keyOf(SLOW));
+  addJob(world, FREE, null);
+  await clock.advance(1_000);
+  assert.deepEqual([endpoints.open.get(SLOW), endpoints.open.get(FREE)], [1, 1]);
+  await world.end();
+  assert.deepEqual([endpoints.open.get(SLOW), endpoints.open.get(FREE)], [0, 0]);
+  assert.equal(jobsWhere(world, "pending") + jobsWhere(world, "waiting"), 2, "interrupted");
 });
