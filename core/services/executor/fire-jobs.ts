@@ -3,7 +3,7 @@
  *
  * Two checks stand between a ready job and its call: the worker's lease (and with it the last poll, which brings revocations),
  * and the job's own backstop, before which the call must be able to end. Both are made when it gets a slot, and again when what
- * it needs has been got: that may take long enough for a pause to be answered.
+ * it needs has been got: that may take long enough for a pause to be answered. So is the rate of a limited one.
  */
 import { unreachable } from "#core/domain/assert.ts";
 import type { AttemptRecord, AttemptTimings } from "#core/domain/job.ts";
@@ -73,7 +73,8 @@ export class Firing {
       } else if (this.#isTooNearBackstop(next)) {
         held.remove(next);
         this.#deps.outbox.addGivenBack([heldKey(next)]);
-      } else void this.#send(next);
+      } else if (!held.isInTime(next)) held.lineUpAgain(next);
+      else void this.#send(next);
     }
   }
 
@@ -109,13 +110,16 @@ export class Firing {
     const { sender, outbox } = this.#deps;
     const { job } = held;
     let startedAtMs = 0;
+    let isLate = false;
     const begin = () => {
       if (!this.#mayBegin(held)) return false;
-      startedAtMs = this.#begin(held);
-      return true;
+      isLate = !this.#deps.held.startSending(held);
+      if (!isLate) startedAtMs = this.#begin(held);
+      return !isLate;
     };
     const outcome = await sender.send(job, held.version, this.#signalOf(held), begin);
-    if (outcome.kind === "unsent") this.#takeBack(held, outcome.why !== undefined);
+    if (isLate && held.phase !== "gone") this.#deps.held.lineUpAgain(held);
+    else if (outcome.kind === "unsent") this.#takeBack(held, outcome.why !== undefined);
     else {
       this.#ended++;
       this.#busyMs += outcome.durationMs;
@@ -142,7 +146,6 @@ export class Firing {
   #begin(held: HeldJob): number {
     const { database, metrics } = this.#deps;
     const { job } = held;
-    this.#deps.held.startSending(held);
     const startedAtMs = Math.floor(database.nowMs());
     // What waited for its own limit is not late by our doing.
     if (job.attempt === 1 && job.trigger === "schedule" && job.limitKey === null)

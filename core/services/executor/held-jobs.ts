@@ -4,7 +4,7 @@
  */
 import { assert } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
-import type { TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
+import type { TenantId, WorkerId } from "#core/domain/ids.ts";
 import {
   BACKSTOP_GUARD_MS,
   LASTING_MS,
@@ -21,7 +21,9 @@ import { CriticalCounts } from "./critical-counts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { EarlyJobs } from "./early-jobs.ts";
 import { type Grant, LimitLines } from "./limit-lines.ts";
+import { connectionOf } from "./prepare-calls.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
+import { namedBy } from "./revoked-jobs.ts";
 import { type TakenSlot, TenantSlots } from "./tenant-slots.ts";
 
 export interface HeldJob {
@@ -263,11 +265,29 @@ export class HeldJobs {
     this.#ready.noteIdle(connection);
   }
 
-  /** Marks a job as called: from here on nobody takes it back. */
-  startSending(held: HeldJob): void {
+  /** Whether the rates of a job's limits may let its call start now. */
+  isInTime(held: HeldJob): boolean {
+    return !isLimited(held) || this.#lines.mayStart(held, this.#database.nowMs());
+  }
+
+  /** Marks a job as called: from here on nobody takes it back. False: it has come too late for its rate. */
+  startSending(held: HeldJob): boolean {
     assert(held.phase === "preparing", "a call is prepared before it starts");
+    if (isLimited(held) && !this.#lines.start(held, this.#database.nowMs())) return false;
     held.phase = "sending";
     this.#sending++;
+    return true;
+  }
+
+  /** A job that has come too late for its rate stands in line again, and its slot is free. */
+  lineUpAgain(held: HeldJob): void {
+    assert(held.phase === "preparing" && held.slot !== null, "it was about to be called");
+    this.#slots.giveBack(held.slot);
+    held.slot = null;
+    held.phase = "limited";
+    if (isCritical(held)) this.#critical.remove(held.job.tenantId);
+    this.#lines.offerAgain(held);
+    this.#admit(this.#database.nowMs());
   }
 
   /** Forgets a job: its call has ended, or it is given back or dropped unsent. What it was in the way of is ready then. */
@@ -302,18 +322,7 @@ export class HeldJobs {
 
   /** Removes and returns the unsent jobs that a revocation names and that were claimed at or before it. */
   takeRevoked(revocations: readonly Revocation[]): HeldJob[] {
-    if (revocations.length === 0) return [];
-    const byTask = new Map<TaskId, Revocation[]>();
-    for (const revocation of revocations) {
-      const list = byTask.get(revocation.taskId);
-      if (list === undefined) byTask.set(revocation.taskId, [revocation]);
-      else list.push(revocation);
-    }
-    return this.#takeWhere(({ job, claimedAtMs }) =>
-      (byTask.get(job.taskId) ?? []).some(
-        ({ jobId, atMs }) => (jobId === null || jobId === job.id) && claimedAtMs <= atMs,
-      ),
-    );
+    return revocations.length === 0 ? [] : this.#takeWhere(namedBy(revocations));
   }
 
   /** Removes and returns the limited jobs that have been let go and whose call has not begun. */
@@ -384,12 +393,4 @@ function isLimited({ job }: HeldJob): boolean {
 
 function isCritical({ job }: HeldJob): boolean {
   return priorityOfQueue(job.queue) === "critical";
-}
-
-const SCHEME_LENGTH = "http://".length;
-
-/** Tenants share no connection, whatever its origin. */
-export function connectionOf(job: ClaimedJob, url: string): string {
-  const end = url.indexOf("/", SCHEME_LENGTH + 1);
-  return `${job.tenantId} ${end < 0 ? url : url.slice(0, end)}`;
 }

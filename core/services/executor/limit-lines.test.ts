@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { type LimitKey, tenantKeyOf } from "#core/domain/call-limit.ts";
-import { LIMIT_IDLE_MS, START_LATE_MS_MIN } from "#core/domain/limits.ts";
+import { CallTimes, planStarts } from "#core/domain/limited-take.ts";
+import { LIMIT_IDLE_MS } from "#core/domain/limits.ts";
 import { LimitLines } from "./limit-lines.ts";
+import { lateMsAt } from "./line-starts.ts";
 
 const TENANT = "acme" as LimitKey;
 const A = "acme|https://a.example:443" as LimitKey;
@@ -167,55 +169,125 @@ test("whatever comes in whatever order: never a call beyond the slots, the most 
   );
 });
 
-test("a rate: each call has an instant of its own, used at its time or a little later; late ones are lost and lacking", () => {
+/** What a rate lets start in any second: `perSecond` and one, or 2 %. */
+function mostAt(perSecond: number): number {
+  return Math.ceil(((1_000 + lateMsAt(perSecond)) * perSecond) / 1_000);
+}
+
+test("rates: each call has an instant of its own, used at its time or a little later, however long jobs wait in between; late ones are lost and lacking", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 200 }),
-      fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 20, maxLength: 100 }),
-      (perSecond, gaps) => {
+      fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 20, max: 100 }),
+      fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+      (ofTenant, rates, jobs, seed) => {
+        let state = seed;
+        const below = (max: number) => {
+          state = (state * 48_271) % (2 ** 31 - 1);
+          return state % max;
+        };
         const lines = new LimitLines<Item>();
-        const spacingMs = 1_000 / perSecond;
-        const grant = (startsAtMs: readonly number[]) =>
-          lines.grant(
-            [
-              { key: A, limit: { concurrency: null, perSecond }, ...NO_SLOTS, startsAtMs },
-              { key: TENANT, limit: null, ...NO_SLOTS },
-            ],
-            0,
-          );
-        let nextMs = 0;
-        const instants = (count: number, nowMs: number) =>
-          Array.from({ length: count }, () => {
-            const atMs = Math.max(nextMs, nowMs);
-            nextMs = atMs + spacingMs;
-            return Math.ceil(atMs);
+        const keys = rates.map((_, i) => `acme|https://${i}.example:443` as LimitKey);
+        const times = new Map([
+          [TENANT, new CallTimes(ofTenant, 0)],
+          ...keys.map((of, i) => [of, new CallTimes(rates[i] ?? 1, 0)] as const),
+        ]);
+        const limitOf = (perSecond: number) => ({ limit: { concurrency: null, perSecond } });
+        const askStarts = (nowMs: number) => {
+          const asked = keys.map((of) => ({
+            ...{ key: of, slotsMax: 1, tenantSlotsMax: 1, jobsMax: 0 },
+            startsMax: lines.lookAt(of).lackingStarts,
+          }));
+          const starts = planStarts(asked, times, { nowMs, untilMs: nowMs + 2_000 });
+          const own = keys.map((of, i) => {
+            const startsAtMs = starts.get(of) ?? [];
+            return { key: of, ...limitOf(rates[i] ?? 1), ...NO_SLOTS, startsAtMs };
           });
-        grant(instants(gaps.length, 0));
-        for (const _ of gaps) {
-          const next = item(A);
+          lines.grant([{ key: TENANT, ...limitOf(ofTenant), ...NO_SLOTS }, ...own], nowMs);
+        };
+        for (let i = 0; i < jobs; i++) {
+          const next = item(keys[i % keys.length] ?? A);
           lines.add(next);
           lines.offer(next);
         }
-        const starts: number[] = [];
+        const starts: { key: LimitKey; atMs: number }[] = [];
+        let admitted: Item[] = [];
+        let hangs = 0;
         let nowMs = 0;
-        // Whoever looks may look late, sometimes very late; what is lost is asked for.
-        for (let looks = 0; starts.length < gaps.length; looks++) {
-          assert.ok(looks < 10_000, "it goes on");
-          for (const _ of lines.admit(nowMs)) starts.push(nowMs);
-          grant(instants(lines.lookAt(A).lackingStarts, nowMs));
-          for (const _ of lines.admit(nowMs)) starts.push(nowMs);
-          nowMs = Math.max(nowMs, lines.wakeAtMs ?? 0) + (gaps[looks % gaps.length] ?? 0);
+        let looks = 0;
+        // Whoever looks may look late, sometimes very late; slots may be short; what is lost is asked for.
+        for (; starts.length < jobs; looks++) {
+          assert.ok(looks < 20_000, "it goes on");
+          if (looks % 3 === 0) lines.giveUpIdle(nowMs);
+          askStarts(nowMs);
+          admitted.push(...lines.admit(nowMs));
+          hangs = hangs > 0 ? hangs - 1 : below(2) * below(10);
+          const left = hangs > 0 ? admitted : [];
+          for (const next of hangs > 0 ? [] : admitted) {
+            if (!lines.start(next, nowMs)) lines.offerAgain(next);
+            else {
+              starts.push({ key: next.job.limitKey, atMs: nowMs });
+              lines.remove(next, nowMs);
+            }
+          }
+          admitted = left;
+          const wakeMs = admitted.length > 0 ? nowMs : (lines.wakeAtMs ?? nowMs);
+          nowMs = Math.max(nowMs, wakeMs) + below(2) * below(300);
         }
-        const lateMs = Math.max(START_LATE_MS_MIN, 0.5 * spacingMs);
-        const most = Math.floor((1_000 + lateMs) / spacingMs) + 1;
-        for (const from of starts) {
-          const inSecond = starts.filter((atMs) => atMs >= from && atMs < from + 1_000).length;
-          assert.ok(inSecond <= most, `${inSecond} in a second at ${perSecond}`);
-        }
+        assert.equal(lines.unadmitted, 0);
+        const check = (of: readonly { atMs: number }[], perSecond: number) => {
+          for (const { atMs: from } of of) {
+            const inSecond = of.filter(({ atMs }) => atMs >= from && atMs < from + 1_000).length;
+            assert.ok(inSecond <= mostAt(perSecond), `${inSecond} in a second at ${perSecond}`);
+          }
+        };
+        check(starts, ofTenant);
+        for (const [i, of] of keys.entries())
+          check(
+            starts.filter(({ key: own }) => own === of),
+            rates[i] ?? 1,
+          );
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 120 },
   );
+});
+
+test("a job that comes too late for its instant frees its slot, and asks for another; a call under way asks for none", () => {
+  const lines = new LimitLines<Item>();
+  const limit = { concurrency: 1, perSecond: 10 };
+  const grant = (nowMs: number, ...startsAtMs: number[]) => {
+    lines.grant([{ key: TENANT, limit, slots: 1, takenAtMs: 7, startsAtMs }], nowMs);
+    return lines.admit(nowMs);
+  };
+  const [first, second] = [item(TENANT), item(TENANT)];
+  for (const each of [first, second]) {
+    lines.add(each);
+    lines.offer(each);
+  }
+  assert.deepEqual(grant(0, 0, 100), [first]);
+  assert.equal(lines.mayStart(first, 50), true);
+  assert.equal(lines.mayStart(first, 51), false, "half of the time to the next is over");
+  assert.equal(lines.start(first, 51), false);
+  lines.offerAgain(first);
+  assert.deepEqual(lines.admit(51), []);
+  assert.deepEqual(
+    [lines.unadmitted, lines.wakeAtMs, lines.lookAt(TENANT).lackingStarts],
+    [2, 100, 1],
+  );
+  assert.deepEqual(
+    lines.admit(100),
+    [second],
+    "the slot is free; of two that are alike the other goes",
+  );
+  assert.equal(lines.start(second, 149), true);
+  assert.deepEqual(grant(150, 200), []);
+  assert.equal(lines.lookAt(TENANT).lackingStarts, 0);
+  lines.remove(second, 160);
+  assert.deepEqual(lines.admit(200), [first]);
+  assert.equal(lines.start(first, 200), true);
+  assert.equal(lines.lookAt(TENANT).lackingStarts, 0);
 });
 
 test("slots that are not used for a second are given up, those in use are kept", () => {

@@ -4,13 +4,16 @@
  * A line is the limit key of its jobs; a job is held to the limit of its line and to its tenant's. It goes on when both have a
  * permit: fewer calls under way than slots held (slots are this executor's part of a limit, handed out by the store). Its end, whatever
  * it is, frees what it had. Where a rate holds, each call needs an instant too, from the store as well, so that executors together keep
- * to it: one that is not used soon after its time is lost, and another asked for. Within a line the most urgent goes first, then the
- * longest due; so it is between the lines of a tenant that has a limit of its own.
+ * to it: its time brings a job on, and the call starts with it, or not at all. One that no call starts with soon after its time is
+ * lost, and another asked for; who has waited so long for a slot, or for what its call needs, stands in line again. Within a line the
+ * most urgent goes first, then the longest due; so it is between the lines of a tenant that has a limit of its own.
  * Pure: the caller says what time it is, acts on what `admit` returns, and calls it again at `wakeAtMs`.
  */
 import { assert } from "#core/domain/assert.ts";
 import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-limit.ts";
-import { LIMIT_IDLE_MS, START_LATE_MS_MIN } from "#core/domain/limits.ts";
+import { LIMIT_IDLE_MS } from "#core/domain/limits.ts";
+import { before, insert } from "./line-order.ts";
+import { LineStarts, lateMsAt } from "./line-starts.ts";
 
 /** A job as lines see it. */
 export interface Limited {
@@ -79,21 +82,15 @@ interface Line<Item> {
   readonly tenantKey: LimitKey;
   /** Sorted, the next first. */
   readonly waiting: Item[];
-  /** All of the line that are here: not due, waiting, or under way; of those under way. */
+  /** All of the line that are here: not due, waiting, or let go; of those, calls that have started. */
   held: number;
-  admitted: number;
-  /** Instants for its calls, sorted. */
-  readonly starts: number[];
+  started: number;
+  readonly starts: LineStarts;
   /** How long a permit was used, on average; null before the first end. */
   meanMs: number | null;
 }
 
 const MEAN_WEIGHT = 0.1;
-/**
- * An instant may be used for so much of the time to the next: in no second is there more than one call too many, also where what follows
- * until the call leaves takes the other half.
- */
-const LATE_PART = 0.5;
 const UNKNOWN: KeyView = { limit: undefined, slots: 0 };
 
 export class LimitLines<Item extends Limited> {
@@ -105,8 +102,9 @@ export class LimitLines<Item extends Limited> {
   readonly #touched = new Set<LimitKey>();
   readonly #wakes = new Map<LimitKey, number>();
   #held = 0;
-  /** When each was admitted. */
+  /** When each was admitted; of those, whose calls have started. */
   readonly #admitted = new Map<Item, number>();
+  readonly #started = new Set<Item>();
 
   /** Jobs whose turn has not come, those that are not due yet included. */
   get unadmitted(): number {
@@ -123,10 +121,8 @@ export class LimitLines<Item extends Limited> {
     const line = this.#lineOf(keyOf(item));
     line.held++;
     this.#held++;
-    addStarts(
-      line,
-      [item.job.startAtMs ?? null].filter((atMs) => atMs !== null),
-    );
+    const { startAtMs = null } = item.job;
+    if (startAtMs !== null) line.starts.add([startAtMs]);
   }
 
   /** The job's time has come: it stands in line. */
@@ -140,6 +136,31 @@ export class LimitLines<Item extends Limited> {
     this.#touched.add(line.tenantKey);
   }
 
+  /** Whether the call of an admitted job might start now: its rate has an instant that is good. */
+  mayStart(item: Item, nowMs: number): boolean {
+    const line = this.#lineOf(keyOf(item));
+    const lateMs = lateOf(line);
+    return lateMs === null || line.starts.isGood(nowMs, lateMs);
+  }
+
+  /** The call of an admitted job starts; false: it may not. */
+  start(item: Item, nowMs: number): boolean {
+    assert(this.#admitted.has(item) && !this.#started.has(item), "who was let go starts once");
+    if (!this.mayStart(item, nowMs)) return false;
+    const line = this.#lineOf(keyOf(item));
+    if (lateOf(line) !== null) line.starts.use();
+    line.started++;
+    this.#started.add(item);
+    return true;
+  }
+
+  /** A job that was admitted and has not started stands in line again. */
+  offerAgain(item: Item): void {
+    assert(this.#admitted.delete(item) && !this.#started.has(item), "its call has not started");
+    for (const key of this.#lineOf(keyOf(item)).keys) key.busy--;
+    this.offer(item);
+  }
+
   /** The job is gone, from wherever it was: its call has ended, or it is given back or dropped. */
   remove(item: Item, nowMs: number): void {
     const line = this.#lines.get(keyOf(item));
@@ -150,7 +171,7 @@ export class LimitLines<Item extends Limited> {
     if (admittedMs === undefined) this.#withdraw(line, item);
     else {
       this.#admitted.delete(item);
-      line.admitted--;
+      if (this.#started.delete(item)) line.started--;
       for (const key of line.keys) key.busy--;
       const usedMs = Math.max(0, nowMs - admittedMs);
       line.meanMs =
@@ -163,7 +184,7 @@ export class LimitLines<Item extends Limited> {
   grant(grants: readonly Grant[], nowMs: number): void {
     for (const { key, limit, slots, takenAtMs, startsAtMs = [] } of grants) {
       const state = this.#keyOf(key);
-      if (startsAtMs.length > 0) addStarts(this.#lineOf(key), startsAtMs);
+      if (startsAtMs.length > 0) this.#lineOf(key).starts.add(startsAtMs);
       state.takenAtMs = takenAtMs;
       state.limit = limit;
       if (slots > state.slots) state.sinceMs = nowMs;
@@ -208,7 +229,7 @@ export class LimitLines<Item extends Limited> {
     }
     if (lines.size === 0) this.#waiting.delete(tenantKey);
     let wakeMs = Number.POSITIVE_INFINITY;
-    for (const line of lines) if (hasSlots(line)) wakeMs = Math.min(wakeMs, startOf(line, nowMs));
+    for (const line of lines) if (hasSlots(line)) wakeMs = Math.min(wakeMs, nextOf(line, nowMs));
     if (Number.isFinite(wakeMs)) this.#wakes.set(tenantKey, wakeMs);
   }
 
@@ -216,8 +237,7 @@ export class LimitLines<Item extends Limited> {
     const item = line.waiting.shift();
     assert(item !== undefined, "a line that may go has a head");
     this.#admitted.set(item, nowMs);
-    line.admitted++;
-    if (rateOf(line) !== null) line.starts.shift();
+    if (lateOf(line) !== null) line.starts.pass();
     for (const key of line.keys) {
       key.busy++;
       key.peak = Math.max(key.peak, key.busy);
@@ -235,9 +255,9 @@ export class LimitLines<Item extends Limited> {
       held: line?.held ?? 0,
       waiting: line?.waiting.length ?? 0,
       lackingStarts:
-        line === undefined || rateOf(line) === null
+        line === undefined || lateOf(line) === null
           ? 0
-          : Math.max(0, line.held - line.admitted - line.starts.length),
+          : Math.max(0, line.held - line.started - line.starts.count),
       meanMs: line?.meanMs ?? null,
     };
   }
@@ -257,8 +277,10 @@ export class LimitLines<Item extends Limited> {
   giveUpIdle(nowMs: number): Kept[] {
     const kept: Kept[] = [];
     const held = new Map<KeyState, number>();
-    for (const line of this.#lines.values())
+    for (const line of this.#lines.values()) {
       for (const state of line.keys) held.set(state, (held.get(state) ?? 0) + line.held);
+      line.starts.lose(nowMs, lateOf(line) ?? 0);
+    }
     for (const [key, state] of this.#keys) {
       const isUseless = this.#lacksTenantSlot(key);
       if (!isUseless && nowMs - state.sinceMs < LIMIT_IDLE_MS) continue;
@@ -316,8 +338,8 @@ export class LimitLines<Item extends Limited> {
     const keys =
       key === tenantKey ? [this.#keyOf(key)] : [this.#keyOf(key), this.#keyOf(tenantKey)];
     const line: Line<Item> = {
-      ...{ key, keys, tenantKey, waiting: [], starts: [] },
-      ...{ held: 0, admitted: 0, meanMs: null },
+      ...{ key, keys, tenantKey, waiting: [], starts: new LineStarts() },
+      ...{ held: 0, started: 0, meanMs: null },
     };
     this.#lines.set(key, line);
     return line;
@@ -354,47 +376,23 @@ function hasSlots({ keys }: Line<unknown>): boolean {
   );
 }
 
-/** The tightest rate that holds for the line, in calls a second; null: none. */
-function rateOf({ keys }: Line<unknown>): number | null {
-  const rates = keys.flatMap(({ limit }) => limit?.perSecond ?? []);
-  return rates.length === 0 ? null : Math.min(...rates);
+/** How late an instant may be used where rates hold for the line, by the fastest of them: all are to be kept. Null: none holds. */
+function lateOf({ keys }: Line<unknown>): number | null {
+  let perSecond = 0;
+  for (const { limit } of keys) perSecond = Math.max(perSecond, limit?.perSecond ?? 0);
+  return perSecond === 0 ? null : lateMsAt(perSecond);
 }
 
-/** From when on the line's next call may start, by its rate: -Infinity without one, Infinity without an instant. Late ones are lost. */
-function startOf(line: Line<unknown>, nowMs: number): number {
-  const rate = rateOf(line);
-  if (rate === null) return Number.NEGATIVE_INFINITY;
-  const lateMs = Math.max(START_LATE_MS_MIN, (LATE_PART * 1_000) / rate);
-  while ((line.starts[0] ?? Number.POSITIVE_INFINITY) + lateMs < nowMs) line.starts.shift();
-  return line.starts[0] ?? Number.POSITIVE_INFINITY;
-}
-
-function addStarts(line: Line<unknown>, startsAtMs: readonly number[]): void {
-  line.starts.push(...startsAtMs);
-  line.starts.sort((a, b) => a - b);
+/** When the line's next job may go by its rate: -Infinity without one, Infinity without an instant. */
+function nextOf(line: Line<unknown>, nowMs: number): number {
+  const lateMs = lateOf(line);
+  return lateMs === null ? Number.NEGATIVE_INFINITY : line.starts.nextMs(nowMs, lateMs);
 }
 
 function mayGo(line: Line<unknown>, nowMs: number): boolean {
-  return line.waiting.length > 0 && hasSlots(line) && startOf(line, nowMs) <= nowMs;
+  return line.waiting.length > 0 && hasSlots(line) && nextOf(line, nowMs) <= nowMs;
 }
 
 function headOf<Item>({ waiting }: Line<Item>): Item {
   return waiting[0] as Item;
-}
-
-function before(a: Limited, b: Limited): boolean {
-  if (a.job.queue !== b.job.queue) return a.job.queue < b.job.queue;
-  return a.job.runAtMs < b.job.runAtMs;
-}
-
-/** Behind all that are not after it: those of one queue and time go in the order in which they came. */
-function insert<Item extends Limited>(sorted: Item[], item: Item): void {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (before(item, sorted[middle] as Item)) high = middle;
-    else low = middle + 1;
-  }
-  sorted.splice(low, 0, item);
 }

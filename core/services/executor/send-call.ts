@@ -8,6 +8,7 @@
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
+import { SECRET_CHANGED_WITHIN_MS, TASK_SECRETS_KNOWN_MS } from "#core/domain/limits.ts";
 import type { Secret } from "#core/domain/secret.ts";
 import type { Credential } from "#core/domain/target-auth.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
@@ -49,6 +50,13 @@ interface Ready {
 }
 
 type Failed = { readonly kind: "failed"; readonly error: string };
+
+/** What was got for a call that did not begin. */
+interface Kept {
+  readonly request: HttpRequest;
+  readonly ready: Ready | Failed;
+  readonly untilMs: number;
+}
 type Unsent = { readonly kind: "unsent"; readonly why?: "secrets-unavailable" };
 
 /** How a job's turn ended: `unsent`, nothing was called and the job is to be given back. */
@@ -56,12 +64,16 @@ export type Sent = CallOutcome | Unsent;
 
 const UNSENT: Unsent = { kind: "unsent" };
 
+/** So long secrets may be kept on top of what they may be too old by. */
+const READY_KEPT_MS = SECRET_CHANGED_WITHIN_MS - TASK_SECRETS_KNOWN_MS;
 const WARNED_EVERY_MS = 1_000;
 const PLAIN: Ready = { kind: "ready", keys: [], headers: {}, sent: [], token: null };
 
 export class CallSender {
   readonly #deps: SenderDeps;
   #warnedMs = Number.NEGATIVE_INFINITY;
+  /** Of jobs whose turn was over when all was got: their next is not to be spent on the same again. */
+  readonly #kept = new WeakMap<ClaimedJob, Kept>();
 
   constructor(deps: SenderDeps) {
     this.#deps = deps;
@@ -78,14 +90,22 @@ export class CallSender {
     begin: () => boolean,
   ): Promise<Sent> {
     const { clock } = this.#deps;
-    const request = carriedRequest(job, version) ?? (await this.#loadRequest(job, version));
+    const kept = this.#kept.get(job);
+    const request =
+      kept?.request ?? carriedRequest(job, version) ?? (await this.#loadRequest(job, version));
     if (request === null) return UNSENT;
     const startedMs = clock.monotonicMs();
+    const known = kept !== undefined && startedMs < kept.untilMs ? kept : null;
     const ready =
+      known?.ready ??
       this.#readyNow(job, version) ??
       (await this.#within(job.timeoutMs, signal, this.#prepare(job, version, signal)));
     if (ready.kind === "unsent") return ready;
-    if (!begin()) return UNSENT;
+    if (!begin()) {
+      const untilMs = known?.untilMs ?? startedMs + READY_KEPT_MS;
+      this.#kept.set(job, { request, ready, untilMs });
+      return UNSENT;
+    }
     const spentMs = clock.monotonicMs() - startedMs;
     if (ready.kind === "failed") return { ...ready, durationMs: Math.round(spentMs) };
     return this.#call(job, request, ready, spentMs, signal);
