@@ -54,7 +54,7 @@ export class MemoryLimitStore implements LimitStore {
     this.#tables = tables;
   }
 
-  listLines(aheadMs: number, max: number): Promise<Line[]> {
+  listLines(aheadMs: number, max: number, after: LimitKey | null): Promise<Line[]> {
     return this.#tables.transact("listLines", (nowMs) => {
       const lines = new Map<string, Line>();
       for (const { limitKey: key, queue, dueAtMs } of this.#waiting()) {
@@ -63,9 +63,10 @@ export class MemoryLimitStore implements LimitStore {
         if (there === undefined || dueAtMs < there.headMs)
           lines.set(`${key} ${queue}`, { key, queue, headMs: dueAtMs });
       }
-      return [...lines.values()]
-        .sort((a, b) => a.queue - b.queue || a.headMs - b.headMs || (a.key < b.key ? -1 : 1))
-        .slice(0, max);
+      const round = ({ key }: Line) => (after === null || key > after ? 0 : 1);
+      const inOrder = (a: Line, b: Line) =>
+        round(a) - round(b) || (a.key === b.key ? a.queue - b.queue : a.key < b.key ? -1 : 1);
+      return [...lines.values()].sort(inOrder).slice(0, max);
     });
   }
 

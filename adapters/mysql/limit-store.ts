@@ -27,8 +27,8 @@ import type { Database } from "./transaction.ts";
 
 export function limitStore(database: Database): LimitStore {
   return {
-    async listLines(aheadMs, max) {
-      const rows = await database.select(listLinesSql(aheadMs, max));
+    async listLines(aheadMs, max, after) {
+      const rows = await database.select(listLinesSql(aheadMs, max, after));
       return rows.map(([key, queue, head]) => ({
         key: key as LimitKey,
         queue: queue as number,

@@ -189,8 +189,10 @@ export const LIMIT_WAITING_COUNTED_MAX = 1_000;
 export const LIMIT_IDLE_MS = 1_000;
 /** An instant that a rate has given may be used so late at least. */
 export const START_LATE_MS_MIN = 20;
-/** Lines that one take is for, and jobs that an executor holds of one line and of all whose turn has not come. */
+/** Lines that one take is for, of so many that are listed, each queue of a key for itself. */
 export const LIMIT_LINES_MAX = 100;
+export const LIMIT_LINES_LISTED_MAX = 1_000;
+/** Jobs that an executor holds of one line, and unsent ones of all, but for a few of each line. */
 export const LINE_HELD_MAX = 500;
 export const LINES_HELD_MAX = 5_000;
 /** Of a rate, jobs are taken that start so long after the last one that may be due. */

@@ -80,10 +80,10 @@ export type LimitChanges = Partial<
 /** Limits of calls, and the lines of jobs that wait under them. */
 export interface LimitStore {
   /**
-   * Lines whose head is due up to the database's now plus `aheadMs`, the most urgent queue first, then the oldest, at most `max`.
-   * Ask only where a poll said that jobs wait.
+   * Lines whose head is due up to the database's now plus `aheadMs`, by key, then by queue: from the first key after `after` on, and
+   * round, at most `max`. Ask only where a poll said that jobs wait.
    */
-  listLines(aheadMs: number, max: number): Promise<Line[]>;
+  listLines(aheadMs: number, max: number, after: LimitKey | null): Promise<Line[]>;
 
   /**
    * Slots and jobs in one transaction that begins with the worker's own row FOR SHARE. Over all workers whose lease lives there are

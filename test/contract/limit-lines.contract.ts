@@ -31,7 +31,6 @@ import { addWaiting, type LimitedTask, limitedTask, takeLine } from "./limited-j
 
 export function limitLinesContract(open: OpenStore): void {
   makers(open);
-  lists(open);
   leaves(open);
   comesBack(open);
 }
@@ -192,54 +191,6 @@ function makers(open: OpenStore): void {
       assert.equal(await lineNow(), key);
       await writeEdit(store, task, { description: "the request stays" }, { kind: "keep" });
       assert.equal(await lineNow(), key);
-    }),
-  );
-}
-
-function lists(open: OpenStore): void {
-  test(
-    "a poll says whether anything waits; lines that are due come by queue, then by head",
-    onStore(open, async (store) => {
-      const { limits, jobs } = store.shard;
-      const workerId = await addWorker(store);
-      const waits = async () =>
-        (await jobs.poll({ workerId, queues: [], revocationsWithinMs: 1 })).waiting;
-      assert.equal(await waits(), false);
-      assert.deepEqual(await limits.listLines(1_000, 10), []);
-      const [a, b] = [
-        await limitedTask(store, { concurrency: 1 }),
-        await limitedTask(store, { concurrency: 1 }),
-      ];
-      await addWaiting(store, b, [HOUR_MS], 0);
-      assert.equal(await waits(), true);
-      assert.deepEqual(await limits.listLines(1_000, 10), []);
-      const [, a32] = await addWaiting(store, a, [-2_000, -3_000]);
-      const [b32] = await addWaiting(store, b, [-9_000]);
-      const [a0] = await addWaiting(store, a, [-1_000], 1);
-      assert(a32 && b32 && a0);
-      const lines = [
-        { key: a.key, queue: 1, headMs: a0.dueAtMs },
-        { key: b.key, queue: 32, headMs: b32.dueAtMs },
-        { key: a.key, queue: 32, headMs: a32.dueAtMs },
-      ];
-      assert.deepEqual(await limits.listLines(0, 10), lines);
-      assert.deepEqual(await limits.listLines(0, 2), lines.slice(0, 2));
-      assert.equal((await limits.listLines(2 * HOUR_MS, 10)).length, 4);
-      await jobs.cancel(b.task.tenantId, b32.id, RETENTION);
-      assert.deepEqual(await limits.listLines(0, 10), [lines[0], lines[2]]);
-    }),
-  );
-
-  test(
-    "a claim of what is pending never takes what waits",
-    onStore(open, async (store) => {
-      const limited = await limitedTask(store, { concurrency: 1 });
-      await addWaiting(store, limited, [-2_000]);
-      const workerId = await addWorker(store);
-      const branches = [{ queue: 32, limit: 9, head: null }];
-      const claim = await store.shard.jobs.claimDue({ workerId, branches, aheadMs: 0, limit: 9 });
-      assert(claim.kind === "claimed");
-      assert.deepEqual(claim.jobs, []);
     }),
   );
 }

@@ -19,6 +19,7 @@ import {
 import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 import { limitLinesContract } from "./limit-lines.contract.ts";
+import { limitListsContract } from "./limit-lists.contract.ts";
 import { limitRatesContract } from "./limit-rates.contract.ts";
 import { limitSlotsContract } from "./limit-slots.contract.ts";
 import { limitTakesContract } from "./limit-takes.contract.ts";
@@ -29,6 +30,7 @@ export function limitStoreContract(name: string, open: OpenStore): void {
   describe(`${name}: limit store`, () => {
     settings(open);
     limitLinesContract(open);
+    limitListsContract(open);
     limitTakesContract(open);
     limitSlotsContract(open);
     limitRatesContract(open);

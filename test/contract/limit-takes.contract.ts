@@ -81,7 +81,7 @@ function takes(open: OpenStore): void {
         const taken = await takeLine(store, workerId, limited.key, { headsMs, jobsMax: 1 });
         return taken.jobs.map(({ id }) => id);
       };
-      const [line] = await store.shard.limits.listLines(0, 1);
+      const [line] = await store.shard.limits.listLines(0, 1, null);
       assert.deepEqual(await take(line?.headMs ?? 0), [made[0]?.id]);
       // A head that is ahead of now: what waits by now may be due before it.
       assert.deepEqual(await take((await dbNow(store)) + HOUR_MS), [made[1]?.id]);

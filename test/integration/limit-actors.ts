@@ -15,7 +15,7 @@ export async function takeFromLines(
   workerId: WorkerId,
 ): Promise<readonly ClaimedJob[]> {
   const queues = new Map<LimitKey, number[]>();
-  for (const { key, queue } of await limits.listLines(1_000, 100))
+  for (const { key, queue } of await limits.listLines(1_000, 100, null))
     queues.set(key, [...(queues.get(key) ?? []), queue]);
   const lines = [...queues].map(([key, ofKey]) => {
     const slotsMax = Math.floor(Math.random() * 4);

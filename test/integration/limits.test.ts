@@ -89,7 +89,7 @@ describe("limits", () => {
     assert.deepEqual(await take([lineOf(1, { slotsMax: 0 })]), []);
     const none = ["BEGIN", "SELECT", "SELECT", "SELECT", "DELETE", "COMMIT"];
     assert.deepEqual(verbs(proxy.take()), none);
-    await shard.limits.listLines(1_000, 100);
+    await shard.limits.listLines(1_000, 100, keyOf(500));
     assert.deepEqual(verbs(proxy.take()), ["SELECT"]);
   });
 
@@ -157,8 +157,13 @@ describe("limits", () => {
       assert.ok((await read(pollSql(poll))) < 100);
       const claim = { workerId: WORKER, branches: queues, aheadMs: 1_000, limit: 100 };
       assert.ok((await read(selectClaimableSql(claim))) < 3 * 100);
-      // 1,000 lines, a look at the head of each.
-      assert.ok((await read(listLinesSql(1_000, 100))) < 2 * 1_000);
+      // 1,000 lines, a look at the head of each, however many are listed and from wherever.
+      for (const [max, after] of [
+        [1_000, null],
+        [1_000, keyOf(500)],
+        [100, keyOf(999)],
+      ] as const)
+        assert.ok((await read(listLinesSql(1_000, max, after))) < 2 * 1_000);
       const all = await read("SELECT COUNT(*) FROM limited WHERE due_at > '2000-01-01'");
       assert.ok(all > WAITING * 0.9, `${all}: the counter counts`);
     } finally {

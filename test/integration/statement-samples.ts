@@ -281,7 +281,8 @@ function limitSingles() {
     upsertSlotsSql: limitSlots.upsertSlotsSql(WORKER, NOW_MS, slots),
     lowerSlotsSql: limitSlots.lowerSlotsSql(WORKER, slots),
     dropSlotsSql: limitSlots.dropSlotsSql(WORKER, slots),
-    listLinesSql: selectLimited.listLinesSql(1_000, 100),
+    listLinesSql: selectLimited.listLinesSql(1_000, 100, null),
+    "listLinesSql, round": selectLimited.listLinesSql(1_000, 100, key),
     countWaitingSql: selectLimited.countWaitingSql(keys, 1_000),
     selectLimitedSql: selectLimited.selectLimitedSql(
       keys.map((one, at) => ({ key: one, queue: 16 * at, limit: 50, floorMs: NOW_MS - 5_000 })),

@@ -4,12 +4,18 @@ import { CLAIMED_COLUMNS } from "../job-rows.ts";
 import { columns, instant, integer, interval, text } from "../literals.ts";
 
 /**
- * Lines that have a job that is due: of each key and queue one entry is read (a loose index scan), whatever waits in it.
+ * Lines that have a job that is due, in the order of the index from the key after `after` on, and round: of each key and queue one entry
+ * is read (a loose index scan), whatever waits in it, and no more than are asked for, but for those that are not due.
  *
- * Locks: none. Result: (key, queue, head), at most `max`; lines are few enough to be sorted.
+ * Locks: none. Result: (key, queue, head), at most `max`.
  */
-export function listLinesSql(aheadMs: number, max: number): string {
-  return `SELECT limit_key, queue, MIN(due_at) AS head FROM limited FORCE INDEX (next_in_line) GROUP BY limit_key, queue HAVING head <= UTC_TIMESTAMP(3) + ${interval(aheadMs)} ORDER BY queue, head LIMIT ${integer(max)}`;
+export function listLinesSql(aheadMs: number, max: number, after: LimitKey | null): string {
+  const limit = integer(max);
+  const lines = (where: string) =>
+    `(SELECT limit_key, queue, MIN(due_at) AS head FROM limited FORCE INDEX (next_in_line) ${where}GROUP BY limit_key, queue HAVING head <= UTC_TIMESTAMP(3) + ${interval(aheadMs)} ORDER BY limit_key, queue LIMIT ${limit})`;
+  if (after === null) return lines("");
+  const key = text(after);
+  return `${lines(`WHERE limit_key > ${key} `)} UNION ALL ${lines(`WHERE limit_key <= ${key} `)} LIMIT ${limit}`;
 }
 
 /** How many jobs of each key are due, counted up to `max`. Locks: none. Result: (key, count). */

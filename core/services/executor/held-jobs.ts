@@ -102,7 +102,7 @@ export class HeldJobs {
   /** What is known of limits, and of the jobs that are held to them. */
   get lines(): Pick<
     LimitLines<HeldJob>,
-    "lookAt" | "waitingKeys" | "giveUpIdle" | "giveUpUnused" | "forgetSlots"
+    "unstarted" | "lookAt" | "waitingKeys" | "giveUpIdle" | "giveUpUnused" | "forgetSlots"
   > {
     return this.#lines;
   }

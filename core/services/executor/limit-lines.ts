@@ -111,6 +111,11 @@ export class LimitLines<Item extends Limited> {
     return this.#held - this.#admitted.size;
   }
 
+  /** Jobs whose call has not started. */
+  get unstarted(): number {
+    return this.#held - this.#started.size;
+  }
+
   /** When `admit` may have more although nothing else has happened; null: it will not. */
   get wakeAtMs(): number | null {
     return this.#wakes.size === 0 ? null : Math.min(...this.#wakes.values());
@@ -349,11 +354,7 @@ export class LimitLines<Item extends Limited> {
     const known = this.#keys.get(key);
     if (known !== undefined) return known;
     const state: KeyState = {
-      limit: undefined,
-      slots: 0,
-      takenAtMs: 0,
-      busy: 0,
-      peak: 0,
+      ...{ limit: undefined, slots: 0, takenAtMs: 0, busy: 0, peak: 0 },
       sinceMs: Number.NEGATIVE_INFINITY,
     };
     this.#keys.set(key, state);

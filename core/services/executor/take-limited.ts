@@ -10,6 +10,7 @@ import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-
 import type { WorkerId } from "#core/domain/ids.ts";
 import {
   LIMIT_IDLE_MS,
+  LIMIT_LINES_LISTED_MAX,
   LIMIT_LINES_MAX,
   LIMIT_START_AHEAD_MS,
   LINE_HELD_MAX,
@@ -28,6 +29,7 @@ import type { DatabaseClock } from "./database-clock.ts";
 import type { HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Grant, Kept, KeyView, LineView } from "./limit-lines.ts";
+import { byUrgency, linesInTurn } from "./lines-in-turn.ts";
 
 interface TakeLimitedDeps {
   readonly limits: LimitStore;
@@ -86,6 +88,8 @@ export class LimitedTaking {
   readonly #kept = new Map<LimitKey, Kept>();
   /** Lines whose jobs go on without a limit; those that are left then are found by the next take. */
   readonly #toRelease = new Set<LimitKey>();
+  /** Lines have their turn by key, so that however many wait, each is asked: this had the last. */
+  #after: LimitKey | null = null;
 
   constructor(deps: TakeLimitedDeps) {
     this.#deps = deps;
@@ -104,10 +108,10 @@ export class LimitedTaking {
   async takeOnce(situation: Situation): Promise<LimitedTake> {
     const { limits, held, lease, database } = this.#deps;
     if (!situation.waiting && held.unadmitted === 0) return NOTHING;
-    const lines = situation.waiting
-      ? await limits.listLines(situation.aheadMs, LIMIT_LINES_MAX)
+    const listed = situation.waiting
+      ? await limits.listLines(situation.aheadMs, LIMIT_LINES_LISTED_MAX, this.#after)
       : [];
-    const requests = this.#requests(lines, situation);
+    const requests = this.#requests(listed, situation);
     if (requests.length === 0 || !lease.mayStart()) return NOTHING;
     const { workerId, aheadMs } = situation;
     const { lapses } = lease;
@@ -167,36 +171,32 @@ export class LimitedTaking {
     for (const each of told) if (this.#kept.get(each.key) === each) this.#kept.delete(each.key);
   }
 
-  /** What to ask for, the most urgent line first. */
-  #requests(lines: readonly Line[], situation: Situation): LineRequest[] {
+  /** What to ask for, in turn: from where the last look ended. The most urgent line first. */
+  #requests(listed: readonly Line[], situation: Situation): LineRequest[] {
     const { held, database } = this.#deps;
-    const queues = new Map<LimitKey, number[]>();
-    const heads = new Map<LimitKey, Map<number, number>>();
-    for (const { key, queue, headMs } of lines) {
-      const known = queues.get(key);
-      if (known === undefined) queues.set(key, [queue]);
-      else known.push(queue);
-      heads.set(key, (heads.get(key) ?? new Map<number, number>()).set(queue, headMs));
-    }
-    for (const key of held.lines.waitingKeys()) if (!queues.has(key)) queues.set(key, []);
+    const lines = linesInTurn(listed, held.lines.waitingKeys(), this.#after);
     const nowMs = database.nowMs();
-    let room = Math.max(0, LINES_HELD_MAX - held.unadmitted);
+    const { unstarted } = held.lines;
+    let room = LINES_HELD_MAX - unstarted;
+    // Beyond it each line still gets a few, so that those of one tenant that do not move keep no other's out.
+    const least = unstarted < 2 * LINES_HELD_MAX ? FIRST_JOBS : 0;
     const requests: LineRequest[] = [];
-    for (const [key, due] of queues) {
+    for (const [key, headsMs] of lines) {
       if (requests.length >= LIMIT_LINES_MAX) break;
-      const request = this.#requestOf(key, due, room, nowMs, situation);
+      this.#after = key;
+      const roomOf = { room, least };
+      const request = this.#requestOf(key, [...headsMs.keys()], roomOf, nowMs, situation);
       if (request === null) continue;
       room -= request.jobsMax;
-      const headsMs = heads.get(key);
-      requests.push(headsMs === undefined ? request : { ...request, headsMs });
+      requests.push(headsMs.size === 0 ? request : { ...request, headsMs });
     }
-    return requests;
+    return requests.sort(byUrgency);
   }
 
   #requestOf(
     key: LimitKey,
     queues: readonly number[],
-    room: number,
+    { room, least }: { readonly room: number; readonly least: number },
     nowMs: number,
     { liveWorkers, aheadMs, periodMs }: Situation,
   ): LineRequest | null {
@@ -214,7 +214,8 @@ export class LimitedTaking {
       eager &&
       (before?.slotsNotBeforeMs ?? 0) <= nowMs &&
       (lacks(own, slotsMax) || (tenant !== null && lacks(tenant, tenantSlotsMax)));
-    const jobsMax = isShort ? Math.min(room, target - view.held) : 0;
+    const most = Math.max(0, room, least - view.held);
+    const jobsMax = isShort ? Math.min(most, target - view.held) : 0;
     const startsMax = view.lackingStarts;
     const isOld = eager && (before === undefined || nowMs - before.atMs > REFRESH_MS);
     if (jobsMax === 0 && startsMax === 0 && !wantsSlots && !isOld) return null;

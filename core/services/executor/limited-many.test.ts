@@ -1,0 +1,55 @@
+/** Many lines that wait: none keeps another from its turn. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { endpointKey, type LimitKey } from "#core/domain/call-limit.ts";
+import type { TenantId } from "#core/domain/ids.ts";
+import { LINES_HELD_MAX } from "#core/domain/limits.ts";
+import { PRIORITIES } from "#core/domain/queue.ts";
+import { addJob, keyOf, openWorld } from "#test/support/limited-world.ts";
+
+const OTHER = "other" as TenantId;
+const URL = "https://b.example.com";
+
+for (const [lines, priorities] of [
+  [150, 1],
+  [60, 4],
+] as const)
+  test(`${lines} lines of one tenant wait, in ${priorities} queues each: another's is served at once`, async () => {
+    const world = openWorld();
+    const { clock, limits, endpoints } = world;
+    const urls = Array.from({ length: lines }, (_, i) => `https://w${i}.example.com`);
+    for (const url of urls) await limits.put(keyOf(url), { perSecond: 0.1 });
+    const key = endpointKey(OTHER, URL) as LimitKey;
+    await limits.put(key, { concurrency: 5 });
+    await clock.advance(1_000);
+    for (const url of urls)
+      for (const priority of PRIORITIES.slice(0, priorities))
+        for (let i = 0; i < 3; i++) addJob(world, url, keyOf(url), { priority });
+    await clock.advance(3_000);
+    for (let i = 0; i < 5; i++)
+      addJob(world, URL, key, { tenantId: OTHER, priority: PRIORITIES.at(-1) });
+    await clock.advance(1_500);
+    assert.equal(endpoints.starts.get(URL)?.length, 5);
+    const slow = urls.map((url) => endpoints.starts.get(url)?.length ?? 0);
+    assert.deepEqual([Math.min(...slow), Math.max(...slow)], [1, 1], "each has had its first call");
+    await world.end();
+  });
+
+test("as many jobs as an executor holds wait in one tenant's lines and do not move: another's is served at once", async () => {
+  const world = openWorld({ callMs: ({ url }) => (url === `${URL}/hook` ? 10 : 890_000) });
+  const { clock, limits, endpoints, executors } = world;
+  const key = endpointKey(OTHER, URL) as LimitKey;
+  await limits.put(key, { concurrency: 5 });
+  const urls = Array.from({ length: 12 }, (_, i) => `https://w${i}.example.com`);
+  for (const url of urls) await limits.put(keyOf(url), { concurrency: 1_000 });
+  await clock.advance(1_000);
+  for (const url of urls)
+    for (let i = 0; i < 500; i++) addJob(world, url, keyOf(url), { timeoutMs: 900_000 });
+  await clock.advance(2_000);
+  const { held, sending } = executors[0]?.executor.load ?? { held: 0, sending: 0 };
+  assert.equal(held - sending, LINES_HELD_MAX);
+  for (let i = 0; i < 5; i++) addJob(world, URL, key, { tenantId: OTHER });
+  await clock.advance(1_500);
+  assert.equal(endpoints.starts.get(URL)?.length, 5);
+  await world.end();
+});
