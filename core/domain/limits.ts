@@ -150,13 +150,16 @@ export const ASIDE_SLOTS_ONE_IN = 4;
 /** Both are for calls that have lasted this long on average: shorter ones make room by ending, and are best sent along warm connections. */
 export const LASTING_MS = 20;
 /**
- * What such a tenant cannot start soon goes back when room is short: at most so much at once, tried again after once to twice the
- * delay. Only when its calls have lasted this long on average: tens of ms are what any call lasts on a machine that is busy.
+ * Jobs of tenants with SMALL_CALLS_MAX calls under way, and more, that last so long wait for those. What they cannot start soon goes back
+ * when room is short: at most so much at once beyond what room lacks. It is tried again after once to twice as long as their calls
+ * probably last, within these bounds. Only when those have lasted PUT_OFF_LASTING_MS on average: tens of ms are what any call lasts on a
+ * machine that is busy.
  */
 export const PUT_OFF_LASTING_MS = 200;
 export const ASIDE_BACK_MAX = 100;
-export const ASIDE_BACK_EVERY_MS = 500;
+export const ASIDE_BACK_EVERY_MS = 200;
 export const ASIDE_AGAIN_MS = 5_000;
+export const ASIDE_AGAIN_MS_MAX = 30_000;
 export const HELD_JOBS_MAX = 50_000;
 export const VERSION_CACHE_BYTES_MAX = 64 * KIB * KIB;
 /** A request that is larger, as it is stored, leaves its body in the database until its call starts. */

@@ -71,6 +71,26 @@ test("a job that could not end before its backstop is given back and sent later,
   await endWorld(world);
 });
 
+test("jobs that no slot becomes free for go back before their backstop, again and again, and are never lost", async () => {
+  const world = openWorld({ slots: 4, endpoint: () => ({ status: 200, afterMs: 200_000 }) });
+  const { clock, tables, sent } = world;
+  await clock.advance(1_000);
+  for (let i = 0; i < 4; i++) addJob(tables, 0, { timeoutMs: 900_000 });
+  await clock.advance(1_000);
+  const ids = Array.from({ length: 4 }, () => addJob(tables, 0, { timeoutMs: 30_000 }));
+  for (let i = 0; i < 190; i++) {
+    await clock.advance(1_000);
+    for (const { dueAtMs, status } of ids.map((id) => jobOf(tables, id)))
+      if (status === "running") assert.ok(dueAtMs > tables.nowMs(), "nobody else has a look at it");
+  }
+  assert.equal(sent.length, 4);
+  await clock.advance(15_000);
+  for (const job of ids.map((id) => jobOf(tables, id)))
+    assert.partialDeepStrictEqual(job, { status: "running", attempt: 1, lost: 0 });
+  assert.equal(sent.length, 8);
+  await endWorld(world);
+});
+
 test("drain: 50 waiting jobs go back at once as they were, 10 calls under way are finished, and the exit is clean", async () => {
   const world = openWorld({ slots: 10, endpoint: () => ({ status: 200, afterMs: 20_000 }) });
   const { clock, tables, sent, executor } = world;

@@ -12,6 +12,7 @@ import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
 import {
   ASIDE_AGAIN_MS,
+  ASIDE_AGAIN_MS_MAX,
   ASIDE_BACK_EVERY_MS,
   ASIDE_BACK_MAX,
   CLAIM_JOBS_MAX,
@@ -23,6 +24,7 @@ import {
   HELD_RATE_SECONDS,
   HELD_RATE_SECONDS_SHARED,
   RENEW_PERIOD_MS,
+  RESULTS_GROUP_MAX,
 } from "#core/domain/limits.ts";
 import { priorityOfQueue, shareOf } from "#core/domain/queue.ts";
 import type { WeightOf } from "#core/domain/tenant-weight.ts";
@@ -266,13 +268,20 @@ export class Executor {
     this.#rate.note({ ended, busyMs, saturated: this.#held.sending >= this.#slots });
   }
 
-  /** When room is short, jobs go back that wait for a tenant's own long calls: they would keep others from being claimed. */
+  /**
+   * When room is short, jobs go back that wait for a tenant's own long calls: they would keep others from being claimed. More of them
+   * than a claim brings while there is none.
+   */
   #makeRoom(): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#hasFree() || nowMs < this.#putOffMs + ASIDE_BACK_EVERY_MS) return;
-    const late = this.#held.takeAside(HELD_RATE_SECONDS * 1_000, ASIDE_BACK_MAX);
+    const lacking = Math.max(0, this.#claimed - this.#capacity());
+    const jobsMax = Math.min(RESULTS_GROUP_MAX, lacking + ASIDE_BACK_MAX);
+    const late = this.#held.takeAside(this.#seconds * 1_000, jobsMax);
     if (late.length > 0) this.#putOffMs = nowMs;
-    this.#firing.putOff(late, ASIDE_AGAIN_MS);
+    this.#firing.putOff(late, ({ job: { tenantId } }) =>
+      Math.min(ASIDE_AGAIN_MS_MAX, Math.max(ASIDE_AGAIN_MS, this.#held.lastsMs(tenantId))),
+    );
   }
 
   #room(): ClaimRoom {
@@ -292,12 +301,12 @@ export class Executor {
   }
 
   /**
-   * Jobs that take room: limited ones only when they may go, and not those that wait for their own tenant's calls, up to as many
-   * as there is room for.
+   * Jobs that take room: limited ones only when they may go, and not those of tenants whose calls last, up to as many as there is
+   * room for.
    */
   get #claimed(): number {
-    const { size, unadmitted, aside } = this.#held;
-    return size - unadmitted - Math.min(aside, this.#capacity());
+    const { size, unadmitted, lasting } = this.#held;
+    return size - unadmitted - Math.min(lasting, this.#capacity());
   }
 
   /** Jobs of a queue in hand; an executor that is alone may claim all that it has room for before they are due. */
@@ -322,9 +331,12 @@ export class Executor {
 
   /** Jobs that may be in memory: some seconds of the measured rate. */
   #capacity(): number {
-    const seconds = this.#shared ? HELD_RATE_SECONDS_SHARED : HELD_RATE_SECONDS;
-    const wanted = Math.ceil(seconds * this.#rate.perSecond());
+    const wanted = Math.ceil(this.#seconds * this.#rate.perSecond());
     return Math.min(HELD_JOBS_MAX, Math.max(HELD_JOBS_MIN, 2 * this.#slots, wanted));
+  }
+
+  get #seconds(): number {
+    return this.#shared ? HELD_RATE_SECONDS_SHARED : HELD_RATE_SECONDS;
   }
 }
 

@@ -78,12 +78,12 @@ export class Firing {
     }
   }
 
-  /** Gives jobs back that would wait here for long: they are tried again once to twice `delayMs` from now. */
-  putOff(jobs: readonly HeldJob[], delayMs: number): void {
+  /** Gives jobs back that would wait here for long: each is tried again once to twice its `delayMs` from now. */
+  putOff(jobs: readonly HeldJob[], delayMs: (held: HeldJob) => number): void {
     const { database, outbox, random } = this.#deps;
     const nowMs = database.nowMs();
-    const notBeforeMs = () => Math.ceil(nowMs + delayMs * (1 + random.unit()));
-    outbox.addGivenBack(jobs.map((held) => ({ ...heldKey(held), notBeforeMs: notBeforeMs() })));
+    const notBeforeMs = (held: HeldJob) => Math.ceil(nowMs + delayMs(held) * (1 + random.unit()));
+    outbox.addGivenBack(jobs.map((held) => ({ ...heldKey(held), notBeforeMs: notBeforeMs(held) })));
   }
 
   /** Ends the calls under way as `interrupted`. */
@@ -164,7 +164,7 @@ export class Firing {
       return;
     }
     metrics.count("results_secrets", 1);
-    this.putOff([held], SECRETS_AGAIN_MS);
+    this.putOff([held], () => SECRETS_AGAIN_MS);
   }
 
   #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number, lagMs: number): JobResult {

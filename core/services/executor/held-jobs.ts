@@ -17,6 +17,7 @@ import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
 import type { LimitedJob } from "#core/ports/limit-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
+import { chooseAside } from "./choose-aside.ts";
 import { CriticalCounts } from "./critical-counts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { EarlyJobs } from "./early-jobs.ts";
@@ -24,6 +25,7 @@ import { type Grant, LimitLines } from "./limit-lines.ts";
 import { connectionOf } from "./prepare-calls.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
 import { namedBy } from "./revoked-jobs.ts";
+import { TenantCounts } from "./tenant-counts.ts";
 import { type TakenSlot, TenantSlots } from "./tenant-slots.ts";
 
 export interface HeldJob {
@@ -42,7 +44,7 @@ export interface HeldJob {
   slot: TakenSlot | null;
 }
 
-/** Before a limited job's backstop: less would be too little for a call, or for the next look. */
+/** Before the backstop of a job that waits: less would be too little for a call, or for the next look. */
 const HELD_BACK_LEFT_MS = BACKSTOP_GUARD_MS + 2 * POLL_PERIOD_MS_MAX;
 
 /** Jobs that are moved on at once when their time has come. */
@@ -64,6 +66,8 @@ export class HeldJobs {
   #looksLater = false;
   #sending = 0;
   readonly #critical: CriticalCounts;
+  /** Jobs that take room. */
+  readonly #roomOf = new TenantCounts();
   /** By queue, jobs without a limit that are early or ready. */
   readonly #waiting = new Uint32Array(QUEUES);
 
@@ -91,12 +95,17 @@ export class HeldJobs {
     return this.#slots.taken;
   }
 
-  /** Ready jobs of tenants that stand aside: they wait for their own calls, not for room. */
-  get aside(): number {
+  /** Jobs that take room, limited ones from when their limits have let them go, of tenants whose calls last: they wait for those. */
+  get lasting(): number {
     let count = 0;
-    for (const tenantId of this.#slots.asideAt(this.#clock.monotonicMs()))
-      count += this.#ready.countOf(tenantId);
+    for (const tenantId of this.#slots.lastingAt(this.#clock.monotonicMs()))
+      count += this.#roomOf.of(tenantId);
     return count;
+  }
+
+  /** How long a tenant's calls probably last, judged by those under way. */
+  lastsMs(tenantId: TenantId): number {
+    return this.#slots.lastsMs(tenantId, this.#clock.monotonicMs());
   }
 
   /** What is known of limits, and of the jobs that are held to them. */
@@ -153,7 +162,7 @@ export class HeldJobs {
       if (isLimited(held)) this.#lines.add(held);
       else {
         this.#countWaiting(held, 1);
-        if (isCritical(held)) this.#critical.add(held.job.tenantId);
+        this.#takeRoom(held);
       }
       this.#early.push(held);
     }
@@ -194,7 +203,7 @@ export class HeldJobs {
     const admitted = this.#lines.admit(nowMs);
     for (const held of admitted) {
       held.phase = "ready";
-      if (isCritical(held)) this.#critical.add(held.job.tenantId);
+      this.#takeRoom(held);
       this.#ready.add(held);
     }
     const { wakeAtMs } = this.#lines;
@@ -285,7 +294,7 @@ export class HeldJobs {
     this.#slots.giveBack(held.slot);
     held.slot = null;
     held.phase = "limited";
-    if (isCritical(held)) this.#critical.remove(held.job.tenantId);
+    this.#leaveRoom(held);
     this.#lines.offerAgain(held);
     this.#admit(this.#database.nowMs());
   }
@@ -303,12 +312,22 @@ export class HeldJobs {
     if (held.slot !== null) this.#slots.giveBack(held.slot);
     held.slot = null;
     const isUnadmitted = isLimited(held) && (phase === "early" || phase === "limited");
-    if (isCritical(held) && !isUnadmitted) this.#critical.remove(held.job.tenantId);
+    if (!isUnadmitted) this.#leaveRoom(held);
     if (!isLimited(held) && (phase === "early" || phase === "ready")) this.#countWaiting(held, -1);
     held.phase = "gone";
     if (phase === "ready") this.#ready.drop(held);
     if (isLimited(held)) this.#lines.remove(held, this.#database.nowMs());
     this.#held.delete(held);
+  }
+
+  #takeRoom(held: HeldJob): void {
+    this.#roomOf.add(held.job.tenantId);
+    if (isCritical(held)) this.#critical.add(held.job.tenantId);
+  }
+
+  #leaveRoom(held: HeldJob): void {
+    this.#roomOf.remove(held.job.tenantId);
+    if (isCritical(held)) this.#critical.remove(held.job.tenantId);
   }
 
   #countWaiting({ job }: HeldJob, by: number): void {
@@ -343,39 +362,24 @@ export class HeldJobs {
     );
   }
 
-  /** Removes and returns the jobs that their limits have held back for so long that their calls might not end before their backstop. */
+  /** Removes and returns the jobs that have waited for their limits or a slot for so long that their calls might not end before their backstop. */
   takeHeldBack(): HeldJob[] {
-    if (this.unadmitted === 0) return [];
     const nowMs = this.#database.nowMs();
     return this.#takeWhere(
       ({ phase, job }) =>
-        phase === "limited" && nowMs + job.timeoutMs + HELD_BACK_LEFT_MS > job.dueAtMs,
+        (phase === "limited" || phase === "ready") &&
+        nowMs + job.timeoutMs + HELD_BACK_LEFT_MS > job.dueAtMs,
     );
   }
 
   /**
-   * Removes and returns up to `jobsMax` ready jobs that tenants which stand aside, and whose calls are long in themselves, will not
-   * start in the next `withinMs`, the last ones that came.
+   * Removes and returns up to `jobsMax` jobs, the last ones that came, that tenants whose calls are long in themselves will not start in
+   * the next `withinMs`.
    */
   takeAside(withinMs: number, jobsMax: number): HeldJob[] {
-    const nowMs = this.#clock.monotonicMs();
-    const excess = new Map<TenantId, number>();
-    for (const tenantId of this.#slots.asideAt(nowMs, PUT_OFF_LASTING_MS)) {
-      const starts = this.#slots.startsWithin(withinMs, tenantId, nowMs);
-      const count = this.#ready.countOf(tenantId) - starts;
-      if (count > 0) excess.set(tenantId, count);
-    }
-    if (excess.size === 0) return [];
-    const taken = new Set<HeldJob>();
-    for (const held of [...this.#held].reverse()) {
-      const { tenantId } = held.job;
-      const left = excess.get(tenantId) ?? 0;
-      if (taken.size === jobsMax) break;
-      if (left === 0 || held.phase !== "ready" || isLimited(held) || isCritical(held)) continue;
-      excess.set(tenantId, left - 1);
-      taken.add(held);
-    }
-    return this.#takeWhere((held) => taken.has(held));
+    const soon = this.#slots.startsWithin(withinMs, this.#clock.monotonicMs(), PUT_OFF_LASTING_MS);
+    const aside = chooseAside(this.#held, this.#roomOf, soon, jobsMax);
+    return this.#takeWhere((held) => aside.has(held));
   }
 
   #takeWhere(wanted: (held: HeldJob) => boolean): HeldJob[] {

@@ -82,7 +82,26 @@ test("whoever takes and gives back: never above the bounds, and a small tenant i
 test("what a tenant will start soon follows from how long its calls have lasted", () => {
   const slots = new TenantSlots(8);
   for (let i = 0; i < 8; i++) slots.take("any", HANGING, 1_000 * i);
-  assert.equal(slots.startsWithin(4_000, HANGING, 7_000), 8, "never less than a set of slots");
-  assert.equal(slots.startsWithin(70_000, HANGING, 7_000), 80);
-  assert.equal(slots.startsWithin(4_000, QUIET, 7_000), 8);
+  const startsOf = (tenantId: TenantId, withinMs: number) =>
+    slots.startsWithin(withinMs, 7_000, 200).get(tenantId)?.starts;
+  assert.equal(slots.lastsMs(HANGING, 7_000), 7_000);
+  assert.equal(startsOf(HANGING, 4_000), 8, "never less than a set of slots");
+  assert.equal(startsOf(HANGING, 70_000), 80);
+  assert.equal(startsOf(QUIET, 70_000), undefined, "it waits for nothing");
+});
+
+test("tenants whose calls hang share what is kept ready, one set of slots, as they do the calls", () => {
+  const slots = new TenantSlots(64);
+  for (let i = 0; i < 64; i++) slots.take("any", `hanging-${i % 4}` as TenantId, 0);
+  for (let i = 0; i < 16; i++) slots.take("small", `hanging-${4 + (i >> 2)}` as TenantId, 0);
+  slots.take("small", QUIET, 0);
+  const soon = [...slots.startsWithin(4_000, 300_000, 200).values()];
+  assert.deepEqual(
+    soon.map(({ calls }) => calls),
+    [16, 16, 16, 16, 4, 4, 4, 4],
+  );
+  assert.deepEqual(
+    soon.map(({ starts }) => starts),
+    [13, 13, 13, 13, 4, 4, 4, 4],
+  );
 });

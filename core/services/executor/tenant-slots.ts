@@ -81,11 +81,22 @@ export class TenantSlots {
   }
 
   /** Tenants that stand aside while others wait: those with many calls, which have lasted so long. */
-  asideAt(nowMs: number, lastingMs: number = LASTING_MS): ReadonlySet<TenantId> {
+  asideAt(nowMs: number): ReadonlySet<TenantId> {
     if (this.#many.size === 0) return NOBODY;
     return new Set(
-      [...this.#many].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= lastingMs),
+      [...this.#many].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= LASTING_MS),
     );
+  }
+
+  /** Tenants with so many calls that they get no slot for small ones, which have lasted so long: their other jobs wait for those. */
+  lastingAt(nowMs: number, lastingMs: number = LASTING_MS): readonly TenantId[] {
+    if (this.#big.size === 0) return [];
+    return [...this.#big].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= lastingMs);
+  }
+
+  /** How long a tenant's calls probably last: those of constant length that are under way are half over on average. */
+  lastsMs(tenantId: TenantId, nowMs: number): number {
+    return 2 * Math.max(1, this.#lastMs(tenantId, nowMs));
   }
 
   /** How long a tenant's calls under way have lasted on average. */
@@ -142,15 +153,27 @@ export class TenantSlots {
   }
 
   /**
-   * About how many calls of a tenant will start in the next `withinMs`, judged by how long those under way have lasted: a call of
-   * constant length is half over on average. At least a whole set of slots.
+   * Of each tenant that `lastingAt` names for `lastingMs`: its calls under way, and about how many will start in the next `withinMs`,
+   * judged by how long those have lasted. At least its part of a whole set of slots, as it has of those calls: they may end together.
    */
-  startsWithin(withinMs: number, tenantId: TenantId, nowMs: number): number {
-    const { any } = this.#most;
-    const tenant = this.#tenants.get(tenantId);
-    if (tenant === undefined) return any;
-    const lastsMs = 2 * Math.max(1, this.#lastMs(tenantId, nowMs));
-    return Math.max(any, Math.ceil((tenant.calls * withinMs) / lastsMs));
+  startsWithin(
+    withinMs: number,
+    nowMs: number,
+    lastingMs: number,
+  ): ReadonlyMap<TenantId, { readonly calls: number; readonly starts: number }> {
+    const callsOf = (tenantId: TenantId) => this.#tenants.get(tenantId)?.calls ?? 0;
+    const lasting = this.lastingAt(nowMs, lastingMs);
+    const all = lasting.reduce((sum, tenantId) => sum + callsOf(tenantId), 0);
+    return new Map(
+      lasting.map((tenantId) => {
+        const calls = callsOf(tenantId);
+        const starts = (calls * withinMs) / this.lastsMs(tenantId, nowMs);
+        return [
+          tenantId,
+          { calls, starts: Math.ceil(Math.max((calls * this.#most.any) / all, starts)) },
+        ];
+      }),
+    );
   }
 }
 
