@@ -97,10 +97,8 @@ export class HeldJobs {
 
   /** Jobs that take room, limited ones from when their limits have let them go, of tenants whose calls last: they wait for those. */
   get lasting(): number {
-    let count = 0;
-    for (const tenantId of this.#slots.lastingAt(this.#clock.monotonicMs()))
-      count += this.#roomOf.of(tenantId);
-    return count;
+    const lasting = this.#slots.lastingAt(this.#clock.monotonicMs());
+    return lasting.reduce((sum, tenantId) => sum + this.#roomOf.of(tenantId), 0);
   }
 
   /** How long a tenant's calls probably last, judged by those under way. */
@@ -372,10 +370,7 @@ export class HeldJobs {
     );
   }
 
-  /**
-   * Removes and returns up to `jobsMax` jobs, the last ones that came, that tenants whose calls are long in themselves will not start in
-   * the next `withinMs`.
-   */
+  /** Removes and returns up to `jobsMax` jobs that tenants whose calls are long in themselves will not start in the next `withinMs`. */
   takeAside(withinMs: number, jobsMax: number): HeldJob[] {
     const soon = this.#slots.startsWithin(withinMs, this.#clock.monotonicMs(), PUT_OFF_LASTING_MS);
     const aside = chooseAside(this.#held, this.#roomOf, soon, jobsMax);
