@@ -89,7 +89,12 @@ export function openSendingWorld(
   real: MasterKey = masterKeyOf([randomBytes(32)]),
 ) {
   const clock = new ManualClock();
-  const world = { away: null as string | null, keysAway: false };
+  const world = {
+    away: null as string | null,
+    keysAway: false,
+    /** What the master key waits for before it unwraps anything. */
+    keysWait: null as Promise<void> | null,
+  };
   const shards = openMemoryShards({
     clock,
     hooks: {
@@ -101,7 +106,10 @@ export function openSendingWorld(
   const fail = () => Promise.reject(new SecretsUnavailable("away"));
   const masterKey: MasterKey = {
     generate: (context) => (world.keysAway ? fail() : real.generate(context)),
-    unwrap: (wrapped, context) => (world.keysAway ? fail() : real.unwrap(wrapped, context)),
+    async unwrap(wrapped, context) {
+      await world.keysWait;
+      return world.keysAway ? fail() : real.unwrap(wrapped, context);
+    },
   };
   const { vault, signer, digest } = secretParts(shards, masterKey, clock);
   const calls: Call[] = [];

@@ -3,10 +3,12 @@
  *
  * A claim asks for all that its jobs need and that is unknown or about to be too old, in one statement. A call whose secrets are
  * too old by the time it is sent, because it waited for a slot, asks again; such questions are put together, one statement at a
- * time. Secrets stay sealed here.
+ * time. A database that is slow holds up no call for long whose secrets are known: those are good for a while more. Secrets stay
+ * sealed here.
  */
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import {
+  SECRET_CHANGED_WITHIN_MS,
   SIGNING_ASKED_MS,
   SIGNING_KNOWN_MAX,
   SIGNING_KNOWN_MS,
@@ -24,6 +26,9 @@ import type { SealedSigningSecret } from "#core/ports/secret-store.ts";
 import type { CarriedVersion, TaskStore } from "#core/ports/task-store.ts";
 import { AgedValues } from "./aged-values.ts";
 import { VersionCache } from "./version-cache.ts";
+
+/** A database that takes longer over a question counts as one that does not answer, for who knows what was so before. */
+const PATIENCE_MS = SECRET_CHANGED_WITHIN_MS - TASK_SECRETS_KNOWN_MS;
 
 export type SigningRow = Pick<SealedSigningSecret, "id" | "sealed">;
 
@@ -45,6 +50,8 @@ export class CallParts {
   readonly #signing: AgedValues<TenantId, readonly SigningRow[]>;
   #next: Batch | null = null;
   #last: Promise<unknown> = Promise.resolve();
+  /** When the question that is under way was sent. */
+  #askedMs: number | null = null;
 
   constructor(deps: CallPartsDeps) {
     this.#deps = deps;
@@ -81,7 +88,7 @@ export class CallParts {
   async secretsOf(taskId: TaskId): Promise<readonly StoredSecret[]> {
     const known = this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS);
     if (known !== null) return known;
-    const old = this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS_MAX);
+    const old = this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS_MAX - PATIENCE_MS);
     return this.#askAgain(
       old,
       (batch) => batch.secretsOf.add(taskId),
@@ -100,7 +107,7 @@ export class CallParts {
   async signingOf(tenantId: TenantId): Promise<readonly SigningRow[]> {
     const known = this.#signing.find(tenantId, SIGNING_KNOWN_MS);
     if (known !== null) return known;
-    const old = this.#signing.find(tenantId, SIGNING_KNOWN_MS_MAX);
+    const old = this.#signing.find(tenantId, SIGNING_KNOWN_MS_MAX - PATIENCE_MS);
     return this.#askAgain(
       old,
       (batch) => batch.signingOf.add(tenantId),
@@ -122,13 +129,27 @@ export class CallParts {
   ): Promise<Value> {
     const batch = this.#nextBatch();
     ask(batch);
-    try {
-      await batch.loaded;
-    } catch (error) {
-      if (old === null) throw error;
-      return old;
-    }
+    if (old !== null) return (await this.#isLoadedSoon(batch)) ? answer() : old;
+    await batch.loaded;
     return answer();
+  }
+
+  /** False: it failed, or the database has been at the question before it, or at this one, for too long. */
+  async #isLoadedSoon({ loaded }: Batch): Promise<boolean> {
+    const { clock } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const late = Promise.withResolvers<boolean>();
+    const leftMs = Math.max(0, (this.#askedMs ?? nowMs) + PATIENCE_MS - nowMs);
+    const cancel = clock.setTimer(leftMs, () => late.resolve(false));
+    const isLoaded = loaded.then(
+      () => true,
+      () => false,
+    );
+    try {
+      return await Promise.race([isLoaded, late.promise]);
+    } finally {
+      cancel();
+    }
   }
 
   /** Sent as soon as the one before is answered. */
@@ -138,7 +159,12 @@ export class CallParts {
     const signingOf = new Set<TenantId>();
     const loaded = this.#last.then(async () => {
       this.#next = null;
-      await this.#load([], secretsOf, signingOf);
+      this.#askedMs = this.#deps.clock.monotonicMs();
+      try {
+        await this.#load([], secretsOf, signingOf);
+      } finally {
+        this.#askedMs = null;
+      }
     });
     this.#last = loaded.catch(() => {});
     this.#next = { secretsOf, signingOf, loaded };

@@ -6,6 +6,7 @@ import { TASK_SECRETS_KNOWN_MS, TASK_SECRETS_KNOWN_MS_MAX } from "#core/domain/l
 import { Secret } from "#core/domain/secret.ts";
 import type { Credential } from "#core/domain/target-auth.ts";
 import type { Call } from "#core/ports/caller.ts";
+import type { ClaimedJob } from "#core/ports/job-store.ts";
 import { ACME, openSendingWorld, settingsOf } from "#test/support/sending-world.ts";
 import { editTask } from "../tasks/edit-task.ts";
 
@@ -56,7 +57,7 @@ test("a rotated secret is sent by jobs that exist, within its time; the database
     return loadCallParts.call(world.shard.tasks, request);
   };
   for (let n = 0; n < 10; n++) await world.send(made);
-  assert.equal(loads, 2, "signing secrets, then the task's");
+  assert.equal(loads, 1, "the tenant's signing secrets and the task's together");
   const next = settingsOf({ headers: { "X-Key": "new" } });
   const edited = await editTask(
     deps,
@@ -73,7 +74,7 @@ test("a rotated secret is sent by jobs that exist, within its time; the database
   assert.equal(edited.current.task.version, 2);
   await clock.advance(TASK_SECRETS_KNOWN_MS);
   await Promise.all(Array.from({ length: 10 }, () => world.send(made)));
-  assert.equal(loads, 3);
+  assert.equal(loads, 2);
   const sent = world.calls.map(({ headers }) => headers["X-Key"]);
   assert.deepEqual(sent, [...Array(10).fill("old"), ...Array(10).fill("new")]);
 });
@@ -138,6 +139,140 @@ test("while the database is away, what is known serves for a little; then jobs g
   assert.equal(world.calls.length, 2);
   world.away = null;
   assert.equal((await world.send(made)).kind, "answered");
+});
+
+/** The database answers a question for what calls need after so long. */
+function slowDown(world: ReturnType<typeof openSendingWorld>, answersAfterMs: number) {
+  const { tasks } = world.shard;
+  const { loadCallParts } = tasks;
+  tasks.loadCallParts = async (request) => {
+    await world.clock.sleep(answersAfterMs);
+    return loadCallParts.call(tasks, request);
+  };
+}
+
+const withTimeout = <Made extends { readonly job: ClaimedJob }>(made: Made, timeoutMs: number) => ({
+  ...made,
+  job: { ...made.job, timeoutMs },
+});
+
+/** Sends, and tells when the call left, in ms from now, and what it was given. */
+async function sendNow(
+  world: ReturnType<typeof openSendingWorld>,
+  made: Parameters<typeof world.send>[0],
+) {
+  const { clock, calls } = world;
+  const startMs = clock.monotonicMs();
+  const before = calls.length;
+  const sending = world.send(made).then((outcome) => {
+    const tookMs = clock.monotonicMs() - startMs;
+    return { outcome, tookMs, timeoutMs: calls[before]?.timeoutMs ?? null };
+  });
+  await clock.advance(20_000);
+  return sending;
+}
+
+test("a database that takes its time costs a job none of its own, and no attempt", async () => {
+  for (const answersAfterMs of [300, 1_500, 4_900]) {
+    const world = openSendingWorld();
+    const made = await world.make({ headers: { "X-Key": "k" } });
+    slowDown(world, answersAfterMs);
+    const { outcome, tookMs, timeoutMs } = await sendNow(world, withTimeout(made, 1_000));
+    assert.equal(outcome.kind, "answered");
+    assert.deepEqual([tookMs, timeoutMs], [answersAfterMs, 1_000]);
+  }
+});
+
+test("while the database is slow, secrets that are known serve: a call waits 2 s for younger ones, the next ones not at all", async () => {
+  const world = openSendingWorld();
+  const { clock } = world;
+  const [made, other] = await Promise.all(["k", "l"].map((k) => world.make({ headers: { k } })));
+  assert(made && other);
+  await Promise.all([world.send(made), world.send(other)]);
+  await clock.advance(TASK_SECRETS_KNOWN_MS);
+  const startMs = clock.monotonicMs();
+  slowDown(world, 4_000);
+  const ended: number[] = [];
+  const send = async (one: typeof made) => {
+    assert.equal((await world.send(one)).kind, "answered");
+    ended.push(clock.monotonicMs() - startMs);
+  };
+  const sending = [send(made)];
+  await clock.advance(1_000);
+  sending.push(send(other));
+  await clock.advance(2_000);
+  sending.push(send(made));
+  await clock.advance(0);
+  await Promise.all(sending);
+  assert.deepEqual(ended, [2_000, 2_000, 3_000]);
+  await clock.advance(10_000);
+  assert.equal(world.calls.length, 5);
+});
+
+test("known secrets of the greatest age are not sent at a greater one", async () => {
+  const world = openSendingWorld();
+  const made = await world.make({ headers: { "X-Key": "k" } });
+  await world.send(made);
+  await world.clock.advance(TASK_SECRETS_KNOWN_MS_MAX - 1);
+  slowDown(world, 4_000);
+  assert.equal((await sendNow(world, made)).tookMs, 4_000);
+});
+
+test("what does not come within 5 s is not waited for: the job goes back for a while, its slot to others", async () => {
+  const slow = openSendingWorld();
+  const bare = await slow.make({ headers: { "X-Key": "k" } });
+  slowDown(slow, 15_000);
+  const locked = openSendingWorld();
+  const sealed = await locked.make({ headers: { "X-Key": "k" } });
+  const opening = new Promise<never>(() => {});
+  locked.keysWait = opening;
+  for (const [world, made] of [
+    [slow, bare],
+    [locked, sealed],
+  ] as const) {
+    const scheduled = { ...made, job: { ...made.job, trigger: "schedule" as const } };
+    const { outcome, tookMs } = await sendNow(world, scheduled);
+    assert.deepEqual(outcome, { kind: "unsent", why: "secrets-unavailable" });
+    assert.equal(tookMs, 5_000);
+    assert.equal(world.calls.length, 0);
+  }
+});
+
+test("what has been waiting when a worker stops goes back unsent", async () => {
+  const world = openSendingWorld();
+  const made = await world.make({ headers: { "X-Key": "k" } });
+  slowDown(world, 1_000);
+  const sending = world.send(made);
+  await world.clock.advance(500);
+  world.stop.abort();
+  assert.deepEqual(await sending, { kind: "unsent" });
+});
+
+test("a token's fetch is within the timeout, which begins when the rest is there", async () => {
+  const tokenUrl = "https://login.example.com/token";
+  const credential: Credential = {
+    type: "oauth2",
+    tokenUrl,
+    clientId: "c",
+    clientSecret: new Secret("s"),
+    scope: null,
+  };
+  const world = openSendingWorld(async (call) => {
+    if (call.url !== tokenUrl) return {};
+    await world.clock.sleep(fetchMs);
+    return { responseBody: JSON.stringify({ access_token: "t", token_type: "Bearer" }) };
+  });
+  let fetchMs = 400;
+  const made = withTimeout(await world.make({ credential }), 1_000);
+  slowDown(world, 1_500);
+  const { outcome, tookMs } = await sendNow(world, made);
+  assert.deepEqual([outcome.kind, tookMs], ["answered", 1_900]);
+  assert.equal(world.calls[1]?.timeoutMs, 600);
+  await world.clock.advance(400_000);
+  fetchMs = 3_000;
+  const late = await sendNow(world, made);
+  assert.deepEqual(late.outcome, { kind: "failed", error: "timeout", durationMs: 1_000 });
+  assert.equal(late.tookMs, 2_500);
 });
 
 test("without the master key nothing opens; with it again everything does", async () => {

@@ -1,13 +1,12 @@
 /**
  * One call as it leaves: the request of the job's version with the task's secrets as they are now, signed for its tenant. What has
- * been opened lives until the call has ended. All of it, a token's fetch included, is within the job's timeout, but for reading a
- * body that the claim has left out: that is our own affair.
+ * been opened lives until the call has ended.
  *
- * What the database does not say now, or the master key does not open, is no attempt: the job goes back unsent.
+ * What the database and the master key have to do with it is our own affair: it takes nothing of the job's timeout, and what they do
+ * not say in good time is no attempt: the job goes back unsent. Then its timeout begins, of which a token's fetch is a part.
  */
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
-import type { TenantId } from "#core/domain/ids.ts";
 import { SECRET_CHANGED_WITHIN_MS, TASK_SECRETS_KNOWN_MS } from "#core/domain/limits.ts";
 import type { Secret } from "#core/domain/secret.ts";
 import type { Credential } from "#core/domain/target-auth.ts";
@@ -39,21 +38,24 @@ interface SenderDeps extends WholeRequestDeps {
   readonly tokens: AccessTokens;
 }
 
-/** What a call gets beside its request. */
+/** What a call is made of. */
 interface Ready {
   readonly kind: "ready";
+  readonly request: HttpRequest;
   readonly keys: readonly Secret[];
   readonly headers: Readonly<Record<string, string>>;
   /** Whatever of it the target may repeat. */
   readonly sent: readonly string[];
+  /** What it still has to be authorized by. */
+  readonly credential: Credential | null;
   readonly token: AccessToken | null;
 }
 
+type WithCredential = Ready & { readonly credential: Credential };
 type Failed = { readonly kind: "failed"; readonly error: string };
 
 /** What was got for a call that did not begin. */
 interface Kept {
-  readonly request: HttpRequest;
   readonly ready: Ready | Failed;
   readonly untilMs: number;
 }
@@ -64,10 +66,16 @@ export type Sent = CallOutcome | Unsent;
 
 const UNSENT: Unsent = { kind: "unsent" };
 
+/** How long a slot waits for what is our own affair: as long as a statement may take. */
+const OWN_MS_MAX = 5_000;
+
 /** So long secrets may be kept on top of what they may be too old by. */
 const READY_KEPT_MS = SECRET_CHANGED_WITHIN_MS - TASK_SECRETS_KNOWN_MS;
+
+const INTERRUPTED = { kind: "failed", error: "interrupted" } as const;
+
 const WARNED_EVERY_MS = 1_000;
-const PLAIN: Ready = { kind: "ready", keys: [], headers: {}, sent: [], token: null };
+const PLAIN = { kind: "ready", headers: {}, sent: [], credential: null, token: null } as const;
 
 export class CallSender {
   readonly #deps: SenderDeps;
@@ -90,36 +98,31 @@ export class CallSender {
     begin: () => boolean,
   ): Promise<Sent> {
     const { clock } = this.#deps;
+    const askedMs = clock.monotonicMs();
     const kept = this.#kept.get(job);
-    const request =
-      kept?.request ?? carriedRequest(job, version) ?? (await this.#loadRequest(job, version));
-    if (request === null) return UNSENT;
+    const known = kept !== undefined && askedMs < kept.untilMs ? kept : null;
+    const own =
+      known?.ready ?? this.#ownNow(job, version) ?? (await this.#ownSoon(job, version, signal));
+    if (own.kind === "unsent") return own;
     const startedMs = clock.monotonicMs();
-    const known = kept !== undefined && startedMs < kept.untilMs ? kept : null;
-    const ready =
-      known?.ready ??
-      this.#readyNow(job, version) ??
-      (await this.#within(job.timeoutMs, signal, this.#prepare(job, version, signal)));
-    if (ready.kind === "unsent") return ready;
+    const ready = mustAuthorize(own) ? await this.#authorize(job, own, signal) : own;
     if (!begin()) {
-      const untilMs = known?.untilMs ?? startedMs + READY_KEPT_MS;
-      this.#kept.set(job, { request, ready, untilMs });
+      this.#kept.set(job, { ready, untilMs: known?.untilMs ?? askedMs + READY_KEPT_MS });
       return UNSENT;
     }
     const spentMs = clock.monotonicMs() - startedMs;
     if (ready.kind === "failed") return { ...ready, durationMs: Math.round(spentMs) };
-    return this.#call(job, request, ready, spentMs, signal);
+    return this.#call(job, ready, spentMs, signal);
   }
 
   async #call(
     job: ClaimedJob,
-    request: HttpRequest,
     ready: Ready,
     spentMs: number,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
     const { caller, clock, signer, tokens } = this.#deps;
-    const call = buildCall(job, request, ready.headers);
+    const call = buildCall(job, ready.request, ready.headers);
     const signed = signedHeaders(signer, ready.keys, job.id, clock.nowMs(), call.body);
     const outcome = await caller.call(
       {
@@ -135,16 +138,6 @@ export class CallSender {
     return { ...outcome, responseBody: hideSecrets(outcome.responseBody, ready.sent) };
   }
 
-  /** Null: gone, or the database does not say now. */
-  async #loadRequest(job: ClaimedJob, version: CarriedVersion): Promise<HttpRequest | null> {
-    try {
-      return await loadRequest(this.#deps, job, version);
-    } catch (error) {
-      this.#noteAway(error);
-      return null;
-    }
-  }
-
   /** Throws on what no store throws. */
   #noteAway(error: unknown): void {
     if (!(error instanceof OperatingError)) throw error;
@@ -155,31 +148,44 @@ export class CallSender {
   }
 
   /** What most calls need, at once; null where something has to be asked for or opened. */
-  #readyNow(job: ClaimedJob, { request }: CarriedVersion): Ready | null {
-    const keys = namesSecrets(request) ? null : this.#deps.keys.knownKeysOf(job.tenantId);
-    return keys === null ? null : { ...PLAIN, keys };
+  #ownNow(job: ClaimedJob, version: CarriedVersion): Ready | null {
+    const request = carriedRequest(job, version);
+    if (request === null || namesSecrets(request)) return null;
+    const keys = this.#deps.keys.knownKeysOf(job.tenantId);
+    return keys === null ? null : { ...PLAIN, request, keys };
   }
 
-  async #prepare(
+  async #ownSoon(
     job: ClaimedJob,
-    { request }: CarriedVersion,
+    version: CarriedVersion,
     signal: AbortSignal,
   ): Promise<Ready | Failed | Unsent> {
+    const work = this.#own(job, version);
+    const outcome = await this.#within<Ready | Failed | Unsent>(OWN_MS_MAX, signal, work, UNSENT);
+    if (outcome !== "late") return outcome;
+    this.#warn("calls wait: what they need takes too long; their jobs are given back", {
+      delayMs: OWN_MS_MAX,
+    });
+    return unavailable(job);
+  }
+
+  async #own(job: ClaimedJob, version: CarriedVersion): Promise<Ready | Failed | Unsent> {
     const { parts, opener, keys } = this.#deps;
     try {
-      const signing = await keys.keysOf(job.tenantId);
+      const request = carriedRequest(job, version) ?? (await loadRequest(this.#deps, job, version));
+      if (request === null) return UNSENT;
+      const named = namesSecrets(request);
+      const [signing, stored] = await Promise.all([
+        keys.keysOf(job.tenantId),
+        named ? parts.secretsOf(job.taskId) : [],
+      ]);
       if (signing.length === 0) return this.#unreadable(job, "secret-unreadable");
-      const plain = { ...PLAIN, keys: signing };
-      if (!namesSecrets(request)) return plain;
-      const stored = await parts.secretsOf(job.taskId);
+      const plain = { ...PLAIN, request, keys: signing };
+      if (!named) return plain;
       const opened = await openSecrets(opener, job, request, stored);
       if (opened.kind === "failed") return this.#unreadable(job, opened.error);
-      const sent = Object.values(opened.headers);
-      if (opened.credential === null) return { ...plain, headers: opened.headers, sent };
-      const granted = await this.#authorize(job.tenantId, opened.credential, signal);
-      if (granted.kind === "failed") return granted;
-      const headers = { ...opened.headers, authorization: granted.authorization };
-      return { ...plain, headers, sent: [...sent, ...granted.sent], token: granted.token };
+      const { headers, credential } = opened;
+      return { ...plain, headers, sent: Object.values(headers), credential };
     } catch (thrown) {
       if (!(thrown instanceof SecretsUnavailable)) {
         this.#noteAway(thrown);
@@ -188,58 +194,54 @@ export class CallSender {
       this.#warn("calls wait: their secrets cannot be opened now; their jobs are given back", {
         ...describeError(thrown),
       });
-      // Whoever waits for a test's answer is to be told.
-      const error = "secrets-unavailable";
-      return job.trigger === "test" ? { kind: "failed", error } : { kind: "unsent", why: error };
+      return unavailable(job);
     }
   }
 
+  /** With what the job's credential comes to, fetched within its timeout. */
   async #authorize(
-    tenantId: TenantId,
-    credential: Credential,
+    job: ClaimedJob,
+    own: WithCredential,
     signal: AbortSignal,
-  ): Promise<
-    | {
-        readonly kind: "granted";
-        readonly authorization: string;
-        readonly sent: readonly string[];
-        readonly token: AccessToken | null;
-      }
-    | Failed
-  > {
+  ): Promise<Ready | Failed> {
+    const { credential } = own;
+    const authorized = (authorization: string, sent: readonly string[], token: Ready["token"]) => {
+      const headers = { ...own.headers, authorization };
+      return { ...own, headers, sent: [...own.sent, ...sent], credential: null, token };
+    };
     switch (credential.type) {
       case "bearer": {
         const token = credential.token.reveal();
-        return { kind: "granted", authorization: `Bearer ${token}`, sent: [token], token: null };
+        return authorized(`Bearer ${token}`, [token], null);
       }
       case "basic": {
         const password = credential.password.reveal();
         const pair = base64(`${credential.username}:${password}`);
-        const sent = [password, pair];
-        return { kind: "granted", authorization: `Basic ${pair}`, sent, token: null };
+        return authorized(`Basic ${pair}`, [password, pair], null);
       }
       case "oauth2": {
-        const got = await this.#deps.tokens.tokenOf(tenantId, credential, signal);
+        const fetching = this.#deps.tokens.tokenOf(job.tenantId, credential, signal);
+        const got = await this.#within(job.timeoutMs, signal, fetching, INTERRUPTED);
+        if (got === "late") return { kind: "failed", error: "timeout" };
         if (got.kind === "failed") return got;
         const token = got.token.secret.reveal();
         const sent = [token, credential.clientSecret.reveal()];
-        return { kind: "granted", authorization: `Bearer ${token}`, sent, token: got.token };
+        return authorized(`Bearer ${token}`, sent, got.token);
       }
     }
   }
 
   /** Ends the wait, not the work: others may wait for it too. */
-  async #within(
+  async #within<Outcome>(
     timeoutMs: number,
     signal: AbortSignal,
-    work: Promise<Ready | Failed | Unsent>,
-  ): Promise<Ready | Failed | Unsent> {
-    const { promise, resolve } = Promise.withResolvers<Failed>();
-    const interrupt = () => resolve({ kind: "failed", error: "interrupted" });
+    work: Promise<Outcome>,
+    interrupted: Outcome,
+  ): Promise<Outcome | "late"> {
+    const { promise, resolve } = Promise.withResolvers<Outcome | "late">();
+    const interrupt = () => resolve(interrupted);
     signal.addEventListener("abort", interrupt, { once: true });
-    const cancel = this.#deps.clock.setTimer(timeoutMs, () => {
-      resolve({ kind: "failed", error: "timeout" });
-    });
+    const cancel = this.#deps.clock.setTimer(timeoutMs, () => resolve("late"));
     try {
       return await Promise.race([work, promise]);
     } finally {
@@ -264,6 +266,16 @@ export class CallSender {
     this.#warnedMs = nowMs;
     this.#deps.logger.warn(what, fields);
   }
+}
+
+function mustAuthorize(own: Ready | Failed): own is WithCredential {
+  return own.kind === "ready" && own.credential !== null;
+}
+
+/** Whoever waits for a test's answer is to be told. */
+function unavailable({ trigger }: ClaimedJob): Failed | Unsent {
+  const error = "secrets-unavailable";
+  return trigger === "test" ? { kind: "failed", error } : { kind: "unsent", why: error };
 }
 
 function base64(text: string): string {
