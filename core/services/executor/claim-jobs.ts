@@ -58,7 +58,7 @@ export interface Polled {
   readonly full: boolean;
   /** Other executors live, with which jobs are shared. */
   readonly shared: boolean;
-  /** Ms until this executor's next place in the common poll period. */
+  /** Ms until this executor's next place in the common poll period, or less when that has passed meanwhile. */
   readonly nextPollMs: number;
 }
 
@@ -69,6 +69,8 @@ const IDLE: Polled = { claimed: 0, full: false, shared: false, nextPollMs: POLL_
 
 /** After a take of limited jobs that may have been too small, the next poll comes so soon. */
 const POLL_AGAIN_MS = 20;
+/** Of the period, the least that is between a claim and the next poll, however long claims take. */
+const PAUSE_ONE_IN = 10;
 
 export interface ClaimRoom extends Pick<Room, "any" | "critical"> {
   /** False: no limited jobs are taken either. */
@@ -110,7 +112,8 @@ export class Claiming {
     const sentMs = clock.monotonicMs();
     const revocationsWithinMs = REVOCATION_WINDOW_MS + Math.ceil(lease.sinceLastPollMs());
     const poll = await jobs.poll({ workerId, queues: asked, revocationsWithinMs });
-    database.addSample(sentMs, clock.monotonicMs(), poll.nowMs);
+    const receivedMs = clock.monotonicMs();
+    database.addSample(sentMs, receivedMs, poll.nowMs);
     if (poll.revocations > 0) await this.#followRevocations(revocationsWithinMs);
     lease.notePoll(sentMs);
     const periodMs = pollPeriodMs(poll);
@@ -118,7 +121,9 @@ export class Claiming {
     const claim = await this.#claimDue(workerId, poll, room, aheadMs);
     this.#floors.note(asked, poll);
     const soon = room.limited && (await this.#takeLimited(workerId, poll, periodMs));
-    const placeMs = untilPlace(poll, periodMs);
+    // What the claim has taken is a part of the wait: a pause or delete is to be heard of in time.
+    const leftMs = untilPlace(poll, periodMs) - (clock.monotonicMs() - receivedMs);
+    const placeMs = Math.max(periodMs / PAUSE_ONE_IN, leftMs);
     const nextPollMs = soon ? Math.min(POLL_AGAIN_MS, placeMs) : placeMs;
     return { ...claim, shared: poll.liveWorkers > 1, nextPollMs };
   }
@@ -311,10 +316,10 @@ function pollPeriodMs(poll: Poll): number {
   return Math.min(POLL_PERIOD_MS_MAX, POLL_PERIOD_MS * Math.max(1, poll.liveWorkers));
 }
 
-/** Ms from the poll's now to the next instant of this executor's place in the period. */
+/** Ms from the poll's now to the next instant of this executor's place in the period; one that is near is this poll's own. */
 function untilPlace(poll: Poll, periodMs: number): number {
   const placeMs = (poll.rank * periodMs) / Math.max(1, poll.liveWorkers);
   const intoMs = poll.nowMs % periodMs;
   const leftMs = (placeMs - intoMs + periodMs) % periodMs;
-  return leftMs < 1 ? periodMs : leftMs;
+  return leftMs < periodMs / PAUSE_ONE_IN ? leftMs + periodMs : leftMs;
 }
