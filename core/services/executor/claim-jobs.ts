@@ -104,7 +104,7 @@ export class Claiming {
 
   /** One poll, and one claim for what there is room for when something is due. Throws what the store throws, with nothing lost. */
   async pollOnce(room: ClaimRoom): Promise<Polled> {
-    const { lease, clock, jobs, database } = this.#deps;
+    const { lease, clock, jobs, database, held } = this.#deps;
     await this.settle();
     const workerId = lease.workerId;
     if (workerId === null) return IDLE;
@@ -116,6 +116,7 @@ export class Claiming {
     database.addSample(sentMs, receivedMs, poll.nowMs);
     if (poll.revocations > 0) await this.#followRevocations(revocationsWithinMs);
     lease.notePoll(sentMs);
+    held.look();
     const periodMs = pollPeriodMs(poll);
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
     const claim = await this.#claimDue(workerId, poll, room, aheadMs);

@@ -191,6 +191,25 @@ test("a job whose request is gone ends dead with the reason, and holds up nobody
   await endWorld(world);
 });
 
+test("jobs in hand follow the database's clock when it is stepped, and none leaves before its time", async () => {
+  for (const stepMs of [20_000, 400, -400, -20_000]) {
+    const world = openWorld();
+    const { clock, tables, sent } = world;
+    const nowMs = clock.nowMs.bind(clock);
+    await clock.advance(1_000);
+    const [first, second] = [addJob(tables, 1_100), addJob(tables, 1_150)];
+    await clock.advance(300);
+    const { runAtMs } = jobOf(tables, second);
+    assert.equal(jobOf(tables, first).status, "running");
+    clock.nowMs = () => nowMs() + stepMs;
+    const leftMs = Math.max(200, runAtMs - tables.nowMs());
+    await clock.advance(leftMs + 1);
+    assert.deepEqual(sent.length, 2, `stepped by ${stepMs} ms`);
+    for (const { atMs } of sent) assert.ok(atMs >= runAtMs - 50);
+    await endWorld(world);
+  }
+});
+
 test("a manual run's payload is laid over the request, header by header", async () => {
   const world = openWorld();
   const { clock, tables, sent } = world;

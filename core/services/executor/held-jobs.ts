@@ -164,14 +164,18 @@ export class HeldJobs {
       }
       this.#early.push(held);
     }
-    this.#look();
+    this.look();
   }
 
   /**
-   * Moves on what is due, the most urgent first, and sets the timer for what is next. Thousands may be due at the same instant: no
-   * more at once than take a ms or so, so that the first of them are called before the last have been looked at.
+   * Moves on what is due, the most urgent first, and sets the timer for what is next; call it when the database's clock has been told
+   * anew. Thousands may be due at the same instant: no more at once than take a ms or so, so that the first of them are called before
+   * the last have been looked at.
    */
-  #look(): void {
+  look(): void {
+    // The clock may have been set forward since it was set.
+    this.#timer?.cancel();
+    this.#timer = null;
     const nowMs = this.#database.nowMs();
     let moved = false;
     let looked = 0;
@@ -212,16 +216,15 @@ export class HeldJobs {
   /** Notes what this executor may do under limits. */
   grant(grants: readonly Grant[]): void {
     this.#lines.grant(grants, this.#database.nowMs());
-    this.#look();
+    this.look();
   }
 
   #setTimer(atMs: number, nowMs: number): void {
     if (this.#timer !== null && this.#timer.atMs <= atMs) return;
     this.#timer?.cancel();
     const cancel = this.#clock.setTimer(Math.ceil(atMs - nowMs), () => {
-      this.#timer = null;
       // A timer may fire some ms early: look at the database's clock again.
-      this.#look();
+      this.look();
     });
     this.#timer = { atMs, cancel };
   }
