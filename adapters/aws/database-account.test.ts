@@ -43,3 +43,10 @@ test("what is no account, refused or away is retryable, and nothing of it is sai
   };
   await assert.rejects(openAccountSecret({ secretId, client })(), StoreUnavailable);
 });
+
+test("what is not answered is asked again, and given up in time", { timeout: 5_000 }, async () => {
+  await using endpoint = await openAwsEndpoint(() => null);
+  const fetch = openAccountSecret({ secretId, client: endpoint.client, requestMs: 50 });
+  await assert.rejects(fetch(), StoreUnavailable);
+  assert.equal(endpoint.asked.length, 2);
+});

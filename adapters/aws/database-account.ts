@@ -11,6 +11,8 @@ import type { DatabaseAccount, FetchAccount } from "#core/ports/database-account
 export interface AccountSecretOptions {
   /** ARN or name. */
   readonly secretId: string;
+  /** How long it may take to answer once, ms; asked again then. */
+  readonly requestMs?: number;
   /** Of tests: endpoint and credentials. */
   readonly client?: Pick<SecretsManagerClientConfig, "endpoint" | "credentials" | "region">;
 }
@@ -20,11 +22,20 @@ const REQUEST_MS = 3_000;
 const ATTEMPTS_MAX = 2;
 
 /** Fetches the account as it is now, each time it is asked. Throws StoreUnavailable. */
-export function openAccountSecret({ secretId, client = {} }: AccountSecretOptions): FetchAccount {
+export function openAccountSecret({
+  secretId,
+  client = {},
+  requestMs = REQUEST_MS,
+}: AccountSecretOptions): FetchAccount {
   const manager = new SecretsManagerClient({
     ...client,
     maxAttempts: ATTEMPTS_MAX,
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: REQUEST_MS },
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      requestTimeout: requestMs,
+      // Without it a request that takes longer is only logged.
+      throwOnRequestTimeout: true,
+    },
   });
   return async () => {
     const command = new GetSecretValueCommand({ SecretId: secretId });

@@ -64,3 +64,10 @@ test("a refusal, a fault that stays and an endpoint that is away are retryable, 
     });
   assert.equal(endpoint.asked.filter((operation) => operation === "GenerateDataKey").length, 3);
 });
+
+test("what is not answered is asked again, and given up in time", { timeout: 5_000 }, async () => {
+  await using endpoint = await openAwsEndpoint(() => null);
+  const kms = openKmsMasterKey({ keyId: KEY_ID, client: endpoint.client, requestMs: 50 });
+  await assert.rejects(kms.unwrap(randomBytes(184), CONTEXT), SecretsUnavailable);
+  assert.equal(endpoint.asked.length, 3);
+});

@@ -16,6 +16,8 @@ import { SecretsUnavailable } from "#core/ports/secrets.ts";
 export interface KmsOptions {
   /** Id, ARN or alias of the key. */
   readonly keyId: string;
+  /** How long it may take to answer once, ms; asked again then. */
+  readonly requestMs?: number;
   /** Of tests: endpoint and credentials. */
   readonly client?: Pick<KMSClientConfig, "endpoint" | "credentials" | "region">;
 }
@@ -24,11 +26,20 @@ const CONNECT_MS = 1_000;
 const REQUEST_MS = 3_000;
 const ATTEMPTS_MAX = 3;
 
-export function openKmsMasterKey({ keyId, client = {} }: KmsOptions): MasterKey {
+export function openKmsMasterKey({
+  keyId,
+  client = {},
+  requestMs = REQUEST_MS,
+}: KmsOptions): MasterKey {
   const kms = new KMSClient({
     ...client,
     maxAttempts: ATTEMPTS_MAX,
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: REQUEST_MS },
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      requestTimeout: requestMs,
+      // Without it a request that takes longer is only logged.
+      throwOnRequestTimeout: true,
+    },
   });
   return {
     async generate(context) {

@@ -17,9 +17,9 @@ export interface AwsEndpoint extends AsyncDisposable {
   readonly asked: readonly string[];
 }
 
-/** `answer` gets the operation's name and its input. */
+/** `answer` gets the operation's name and its input; null leaves it without an answer. */
 export async function openAwsEndpoint(
-  answer: (operation: string, input: Json) => AwsAnswer,
+  answer: (operation: string, input: Json) => AwsAnswer | null,
 ): Promise<AwsEndpoint> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -28,7 +28,9 @@ export async function openAwsEndpoint(
     request.on("end", () => {
       const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
       asked.push(operation);
-      const { status = 200, body } = answer(operation, JSON.parse(String(Buffer.concat(chunks))));
+      const answered = answer(operation, JSON.parse(String(Buffer.concat(chunks))));
+      if (answered === null) return;
+      const { status = 200, body } = answered;
       response.writeHead(status, { "content-type": "application/x-amz-json-1.1" });
       response.end(JSON.stringify(body));
     });
