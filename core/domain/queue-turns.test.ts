@@ -59,6 +59,25 @@ test("who comes late has saved nothing up, and owes nothing", () => {
   assert.deepEqual([again.get(HIGH), again.get(LOW)], [601, 100]);
 });
 
+test("who is passed over for long has saved nothing up either, in any of the three", () => {
+  for (const [closed, other, part] of [
+    [NORMAL + 3, NORMAL, 1 / 9],
+    [NORMAL + 3, NORMAL + 7, 1 / 2],
+    [LOW, HIGH, 1 / 7],
+  ] as const) {
+    const turns = turnsWith(closed, other);
+    for (let turn = 0; turn < 20_000; turn++) {
+      assert.equal(
+        turns.next(false, (queue) => queue !== closed),
+        other,
+      );
+      turns.serve(other);
+    }
+    const had = serveAll(turns, 1_000);
+    assert.ok(Math.abs((had.get(closed) ?? 0) - part * 1_000) <= 1, `${had.get(closed)}`);
+  }
+});
+
 test("whatever comes and goes: the queue whose turn it is has a job, and nobody waits longer than its weight says", () => {
   const step = fc.record({ queue: fc.integer({ min: LANES, max: QUEUES - 1 }), more: fc.nat(20) });
   fc.assert(

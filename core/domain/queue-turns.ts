@@ -1,7 +1,7 @@
 /**
  * Whose turn it is among the queues that have jobs: critical first, then high, normal and low by the weights by which a claim shares
- * its room, in each the lanes by theirs, stripes in turn within the one that they share. Who has nothing is passed over and saves
- * nothing up.
+ * its room, in each the lanes by theirs, stripes in turn within the one that they share. Who has nothing, or is not open, is passed
+ * over and saves nothing up.
  */
 import { assert } from "./assert.ts";
 import { FIRST_STRIPE, LANE_WEIGHTS, LANES, PRIORITY_WEIGHTS, QUEUES } from "./queue.ts";
@@ -14,7 +14,6 @@ class Turns {
   readonly #steps: readonly number[];
   readonly #beginsAt: number[];
   readonly #counts: number[];
-  #at = 0;
 
   constructor(weights: readonly number[]) {
     this.#steps = weights.map((weight) => ROUND / weight);
@@ -24,9 +23,7 @@ class Turns {
   }
 
   add(member: number): void {
-    const count = this.#counts[member] ?? 0;
-    this.#counts[member] = count + 1;
-    if (count === 0) this.#beginsAt[member] = Math.max(this.#beginsAt[member] ?? 0, this.#at);
+    this.#counts[member] = (this.#counts[member] ?? 0) + 1;
   }
 
   remove(member: number): void {
@@ -48,9 +45,11 @@ class Turns {
     return next;
   }
 
+  /** Whose turn would have begun before this one was passed over: it begins now. */
   serve(member: number): void {
     const at = this.#beginsAt[member] ?? 0;
-    this.#at = Math.max(this.#at, at);
+    for (let other = 0; other < this.#beginsAt.length; other++)
+      this.#beginsAt[other] = Math.max(this.#beginsAt[other] ?? 0, at);
     this.#beginsAt[member] = at + (this.#steps[member] ?? 0);
   }
 }
