@@ -2,11 +2,14 @@
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
 
+/** Whoever takes longer to answer counts as one that does not, where there is a value to go on with. */
+const PATIENCE_MS = 1_000;
+
 export interface TimedCacheOptions {
-  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly clock: Pick<Clock, "monotonicMs" | "setTimer">;
   /** After this a value is asked for again … */
   readonly knownMs: number;
-  /** … and used for no longer than this while asking fails. */
+  /** … and used for no longer than this while asking fails, or takes long. */
   readonly knownMsMax: number;
   /** How long "there is none" is remembered. */
   readonly noneMs: number;
@@ -18,10 +21,15 @@ interface Entry<V> {
   readonly atMs: number;
 }
 
+interface Asked<V> {
+  readonly answer: Promise<V | null>;
+  readonly atMs: number;
+}
+
 export class TimedCache<V> {
   readonly #options: TimedCacheOptions;
   readonly #entries = new Map<string, Entry<V>>();
-  readonly #asked = new Map<string, Promise<V | null>>();
+  readonly #asked = new Map<string, Asked<V>>();
 
   constructor(options: TimedCacheOptions) {
     this.#options = options;
@@ -35,17 +43,31 @@ export class TimedCache<V> {
     if (entry !== undefined && ageMs < (entry.value === null ? noneMs : knownMs))
       return entry.value;
     const asked = this.#asked.get(key) ?? this.#ask(key, ask);
-    if (entry === undefined || entry.value === null || ageMs >= knownMsMax) return asked;
+    if (entry === undefined || entry.value === null || ageMs >= knownMsMax) return asked.answer;
     try {
-      return await asked;
+      return await this.#soon(asked, entry.value);
     } catch (error) {
       if (error instanceof OperatingError) return entry.value;
       throw error;
     }
   }
 
-  #ask(key: string, ask: () => Promise<V | null>): Promise<V | null> {
-    const asked = this.#keep(key, ask);
+  /** The answer, or `known` when it takes too long. */
+  async #soon({ answer, atMs }: Asked<V>, known: V): Promise<V | null> {
+    const { clock } = this.#options;
+    const late = Promise.withResolvers<V>();
+    const leftMs = Math.max(0, atMs + PATIENCE_MS - clock.monotonicMs());
+    const cancel = clock.setTimer(leftMs, () => late.resolve(known));
+    try {
+      return await Promise.race([answer, late.promise]);
+    } finally {
+      cancel();
+    }
+  }
+
+  #ask(key: string, ask: () => Promise<V | null>): Asked<V> {
+    const atMs = this.#options.clock.monotonicMs();
+    const asked = { answer: this.#keep(key, ask), atMs };
     this.#asked.set(key, asked);
     return asked;
   }

@@ -22,7 +22,7 @@ function open(real: MasterKey = masterKeyOf([randomBytes(32)])) {
   const clock = new ManualClock();
   const shards = openMemoryShards({ clock });
   const asked = { generate: 0, unwrap: 0 };
-  const world = { clock, shards, asked, away: false, ...openParts() };
+  const world = { clock, shards, asked, away: false, slowMs: 0, ...openParts() };
   function openParts() {
     const masterKey: MasterKey = {
       generate: (context) => answer("generate", real.generate(context)),
@@ -33,6 +33,7 @@ function open(real: MasterKey = masterKeyOf([randomBytes(32)])) {
   }
   function answer<T>(verb: keyof typeof asked, result: Promise<T>): Promise<T> {
     asked[verb]++;
+    if (world.slowMs > 0) return clock.sleep(world.slowMs).then(() => result);
     return world.away ? Promise.reject(new SecretsUnavailable("away")) : result;
   }
   return world;
@@ -142,6 +143,32 @@ test("while the master key is away, what is unwrapped serves for an hour, and no
   await assert.rejects(vault.open(PLACE, sealed), SecretsUnavailable);
   world.away = false;
   assert.equal((await vault.open(PLACE, sealed))?.reveal(), TEXT);
+});
+
+test("while the master key is slow, what is unwrapped serves: a second is waited, then no more until it answers", async () => {
+  const world = open();
+  const { another, clock, asked } = world;
+  const vault = another();
+  const sealed = await vault.seal(PLACE, new Secret(TEXT));
+  await vault.open(PLACE, sealed);
+  await clock.advance(DATA_KEY_KNOWN_MS);
+  world.slowMs = 9_000;
+  const startMs = clock.monotonicMs();
+  const openedMs: number[] = [];
+  const openOne = async () => {
+    assert.equal((await vault.open(PLACE, sealed))?.reveal(), TEXT);
+    openedMs.push(clock.monotonicMs() - startMs);
+  };
+  const first = openOne();
+  await clock.advance(3_000);
+  const second = openOne();
+  await clock.advance(0);
+  await Promise.all([first, second]);
+  assert.deepEqual(openedMs, [1_000, 3_000]);
+  assert.equal(asked.unwrap, 2);
+  await clock.advance(6_000);
+  await openOne();
+  assert.deepEqual([openedMs.at(-1), asked.unwrap], [9_000, 2], "it has answered");
 });
 
 test("what does not unwrap is not asked for by every call", async () => {

@@ -33,7 +33,7 @@ export interface VaultOptions {
   readonly masterKey: MasterKey;
   /** Where the tenant's data keys are. */
   readonly storeOf: (tenantId: TenantId) => SecretStore;
-  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly clock: Pick<Clock, "monotonicMs" | "setTimer">;
 }
 
 const ID_BYTES = 16;
