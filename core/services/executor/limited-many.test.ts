@@ -45,7 +45,7 @@ test("as many jobs as an executor holds wait in one tenant's lines and do not mo
   await clock.advance(1_000);
   for (const url of urls)
     for (let i = 0; i < 500; i++) addJob(world, url, keyOf(url), { timeoutMs: 900_000 });
-  await clock.advance(2_000);
+  await clock.advance(450);
   const { held, sending } = executors[0]?.executor.load ?? { held: 0, sending: 0 };
   assert.equal(held - sending, LINES_HELD_MAX);
   for (let i = 0; i < 5; i++) addJob(world, URL, key, { tenantId: OTHER });
