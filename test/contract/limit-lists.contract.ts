@@ -4,7 +4,9 @@ import { test } from "node:test";
 import { systemClock } from "#adapters/system/clock.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
+import { OperatingError } from "#core/domain/errors.ts";
 import { LIMIT_LINES_LISTED_MAX, LIMIT_LINES_MAX } from "#core/domain/limits.ts";
+import { QUEUES } from "#core/domain/queue.ts";
 import type { LimitedJob } from "#core/ports/limit-store.ts";
 import { DatabaseClock } from "#core/services/executor/database-clock.ts";
 import { HeldJobs } from "#core/services/executor/held-jobs.ts";
@@ -95,20 +97,26 @@ export function limitListsContract(open: OpenStore): void {
       );
       const taking = await openTaking(store);
       const taken = new Map<LimitKey, number>();
-      const round = Math.ceil((KEYS + 1) / LIMIT_LINES_MAX) + 1 + 1;
-      const look = async () => {
-        for (const { limitKey } of await taking())
-          taken.set(limitKey, (taken.get(limitKey) ?? 0) + 1);
+      const lists = Math.ceil((KEYS * LANES + 1) / (LIMIT_LINES_LISTED_MAX - QUEUES));
+      const round = Math.ceil((KEYS + 1) / LIMIT_LINES_MAX) + lists + 1;
+      const lookFor = async (keys: readonly LimitKey[]) => {
+        const isMissing = () => keys.some((key) => !taken.has(key));
+        for (let looks = 0, failed = 0; looks < round && isMissing(); looks++)
+          try {
+            for (const { limitKey } of await taking())
+              taken.set(limitKey, (taken.get(limitKey) ?? 0) + 1);
+          } catch (error) {
+            // On a busy machine a take may come to its deadline; its lines then have their turn in the next round.
+            if (!(error instanceof OperatingError) || ++failed > 5) throw error;
+            looks = -1;
+          }
+        assert.equal(isMissing(), false);
       };
-      for (let looks = 0; looks < round; looks++) await look();
-      assert.deepEqual(
-        others.filter((key) => !taken.has(key)),
-        [],
-      );
+      await lookFor(others);
       // What has come now is the least urgent of all, and wherever its key is.
       const late = await limitedTask(store, { concurrency: 5 });
       await addWaiting(store, late, [-1_000, -2_000], 63);
-      for (let looks = 0; looks < round && !taken.has(late.key); looks++) await look();
+      await lookFor([late.key]);
       assert.equal(taken.get(late.key), 2);
     }),
   );
