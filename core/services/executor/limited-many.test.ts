@@ -35,7 +35,7 @@ for (const [lines, priorities] of [
     await world.end();
   });
 
-test("as many jobs as an executor holds wait in one tenant's lines and do not move: another's is served at once", async () => {
+test("more jobs than an executor holds wait in one tenant's wide lines, whose calls hang: no more are held, another's is served at once", async () => {
   const world = openWorld({ callMs: ({ url }) => (url === `${URL}/hook` ? 10 : 890_000) });
   const { clock, limits, endpoints, executors } = world;
   const key = endpointKey(OTHER, URL) as LimitKey;
@@ -47,7 +47,7 @@ test("as many jobs as an executor holds wait in one tenant's lines and do not mo
     for (let i = 0; i < 500; i++) addJob(world, url, keyOf(url), { timeoutMs: 900_000 });
   await clock.advance(450);
   const { held, sending } = executors[0]?.executor.load ?? { held: 0, sending: 0 };
-  assert.equal(held - sending, LINES_HELD_MAX);
+  assert.ok(held - sending <= LINES_HELD_MAX, `${held} held`);
   for (let i = 0; i < 5; i++) addJob(world, URL, key, { tenantId: OTHER });
   await clock.advance(1_500);
   assert.equal(endpoints.starts.get(URL)?.length, 5);
