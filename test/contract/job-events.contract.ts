@@ -340,7 +340,8 @@ class Model {
     for (const i of at) {
       const id = this.#ids[i] as JobId;
       const job = this.#jobs.get(id);
-      const event: JobEvent = { kind: "retry", moreAttempts: 2, delayMs: 100 * i };
+      const limitKey = this.#isLimited ? this.#line : null;
+      const event: JobEvent = { kind: "retry", moreAttempts: 2, delayMs: 100 * i, limitKey };
       if (job === undefined) expected.set(id, "not-found");
       else {
         const { kind } = applyEvent(job, event, context);
