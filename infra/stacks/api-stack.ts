@@ -116,7 +116,12 @@ export class ApiStack extends Stack {
     const tasks = new NodeFunction<typeof tasksApiEnv>(this, "TasksApi", {
       ...setting,
       entry: "tasks-api",
-      environment: { ...common, ...secretsKey.environment, ...retention },
+      environment: {
+        ...common,
+        ...secretsKey.environment,
+        ...retention,
+        WORKERS_ZONE_DATA: zoneDataOfWorkers(),
+      },
       description: "Tasks: create, edit, pause, run",
       timeoutSeconds: TASKS_SECONDS,
       memoryMb: 1_024,
@@ -190,6 +195,13 @@ export class ApiStack extends Stack {
     }
     return [domain.name, domain.iamName];
   }
+}
+
+/** Of the Node that runs this, which is the one that package.json and the workers' image pin. */
+function zoneDataOfWorkers(): string {
+  const { tz } = process.versions;
+  if (tz === undefined) throw new Error("this Node carries no time zone data");
+  return tz;
 }
 
 /** Principals of our own account need the right in their own policies; those of others need it here too. */

@@ -167,6 +167,8 @@ function assertDeclared(variables: Properties, declaration: Declaration): void {
     if (name.endsWith("_SECRET_ARN"))
       assert.equal(typeof value, "object", `${name} is a reference`);
   }
+  if ("WORKERS_ZONE_DATA" in declaration)
+    assert.equal(variables.WORKERS_ZONE_DATA, process.versions.tz);
   if ("CASSANDRA_AUTH" in declaration) {
     assert.equal(variables.CASSANDRA_AUTH, "sigv4");
     assert.equal(variables.CASSANDRA_DATACENTER, "eu-west-1");
