@@ -24,3 +24,11 @@ test("a path that is written out is another resource than one with a parameter, 
   });
   assert.equal(found("POST", "/v1/tasks/x/pause"), "/v1/tasks/{taskId}/pause");
 });
+
+test("a parameter is handed on as it was sent, encoded, as in API Gateway", () => {
+  const match = matchRoute(ROUTES, "PUT", "/v1/tasks/by-name/a%2Fb%20%C3%BC+c@d");
+  assert.ok(match.kind === "found");
+  assert.deepEqual(match.pathParameters, { name: "a%2Fb%20%C3%BC+c@d" });
+  for (const name of ["%zz", "%ff", "a%"])
+    assert.equal(matchRoute(ROUTES, "PUT", `/v1/tasks/by-name/${name}`).kind, "malformed");
+});

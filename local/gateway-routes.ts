@@ -12,14 +12,14 @@ export type RouteMatch<R extends RoutePattern> =
   /** A percent sign that begins no UTF-8 character. */
   | { readonly kind: "malformed" };
 
-/** `path` is the raw path of the request, without the query. */
+/** `path` is the raw path of the request, without the query. Parameters stay as they were sent, encoded: handlers decode them. */
 export function matchRoute<R extends RoutePattern>(
   routes: readonly R[],
   method: string,
   path: string,
 ): RouteMatch<R> {
-  const segments = decodeSegments(path);
-  if (segments === null) return { kind: "malformed" };
+  if (!canDecode(path)) return { kind: "malformed" };
+  const segments = path.split("/");
   const fitting = routes.flatMap((route) => {
     const pathParameters = matchPath(route.path, segments);
     return pathParameters === null ? [] : [{ route, pathParameters }];
@@ -38,12 +38,12 @@ function mostLiteral(paths: readonly string[]): string | null {
   return paths.toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null;
 }
 
-/** Each segment decoded by itself: an encoded slash stays inside its segment. Null when one cannot be decoded. */
-function decodeSegments(path: string): string[] | null {
+function canDecode(path: string): boolean {
   try {
-    return path.split("/").map(decodeURIComponent);
+    decodeURIComponent(path);
+    return true;
   } catch {
-    return null;
+    return false;
   }
 }
 

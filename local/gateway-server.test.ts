@@ -201,7 +201,7 @@ test("the event is the one of API Gateway (REST, v1)", async () => {
   await gateway.call("GET", path, undefined, { headers: { "X-Thing": "é" } });
   assert.equal(seen?.resource, "/v1/tasks/{taskId}/jobs");
   assert.equal(seen.path, "/v1/tasks/a%20b/jobs");
-  assert.deepEqual(seen.pathParameters, { taskId: "a b" });
+  assert.deepEqual(seen.pathParameters, { taskId: "a%20b" });
   assert.deepEqual(seen.multiValueQueryStringParameters?.status, ["dead", "running"]);
   assert.equal(seen.queryStringParameters?.status, "running");
   assert.equal(seen.queryStringParameters?.from, "a+b c");

@@ -97,7 +97,7 @@ const pathName = line(NAME_LENGTH_MAX);
 
 export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
-  const checkedName = check(pathName, request.pathParameters.name ?? "");
+  const checkedName = check(pathName, decodeName(request.pathParameters.name ?? ""));
   if (checkedName.kind === "invalid")
     throw fieldsProblem([{ field: "name", message: checkedName.problem.message }]);
   const name = checkedName.value;
@@ -119,6 +119,15 @@ export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): 
       throw unexpected(put.version);
     default:
       throw problemOfCreation(put);
+  }
+}
+
+/** API Gateway hands on what is in the path as it was sent; of the query it has decoded each value. */
+function decodeName(sent: string): string {
+  try {
+    return decodeURIComponent(sent);
+  } catch (error) {
+    throw new HttpProblem(400, "the name in the path cannot be decoded", { cause: error });
   }
 }
 

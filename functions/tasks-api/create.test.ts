@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
+import { QUOTAS_DEFAULT } from "#core/domain/quotas.ts";
+import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
+import { putOperation } from "./create-operations.ts";
 
 const HOURLY = {
   schedule: { type: "every", seconds: 3_600 },
@@ -122,6 +125,30 @@ test("PUT makes the task of that name, then replaces it as a whole, and keeps it
   assertProblem(await api.acme("PUT", path, { ...HOURLY, name: "other" }), 422, /^name: /);
   assertProblem(await api.acme("PUT", "/v1/tasks/by-name/%20a", HOURLY), 422, /^name: /);
   assertProblem(await api.acme("PUT", path, {}), 422, /required/);
+});
+
+test("PUT finds by its encoded name what POST has made, and decodes a name once", async () => {
+  await using api = await openApiInMemory();
+  for (const name of ["nightly digest", "100%25", "a+b@c", "日本語/ü"]) {
+    const made = await api.acme("POST", "/v1/tasks", { ...HOURLY, name });
+    const path = `/v1/tasks/by-name/${encodeURIComponent(name)}`;
+    const put = await api.acme("PUT", path, { ...HOURLY, name });
+    assert.deepEqual([put.status, put.body.id, put.body.name], [200, made.body.id, name], put.text);
+  }
+});
+
+test("PUT with a name that cannot be decoded is 400, also where the gateway lets it pass", async () => {
+  const request = {
+    principal: { tenantId: ACME, scopes: ["write"], quotas: QUOTAS_DEFAULT },
+    pathParameters: { name: "50%" },
+    query: {},
+    json: HOURLY,
+    bodyBytes: 1,
+    deadlineMs: 1_000,
+    abandoned: undefined,
+    header: () => undefined,
+  } as const;
+  await assert.rejects(putOperation({} as TaskServiceDeps, request), { status: 400 });
 });
 
 test("PUT honours If-Match and If-None-Match", async () => {

@@ -101,6 +101,28 @@ describe("on LocalStack", { concurrency: false }, () => {
     );
   });
 
+  test("PUT by an encoded name, and filters in the query, are read as they were meant", async () => {
+    const name = "nightly digest/100% ü+";
+    const task = {
+      name,
+      tags: ["a b+c"],
+      schedule: { type: "at", at: "2099-01-01T00:00:00Z" },
+      request: { url: `${sink.url}/ok/put` },
+    };
+    const made = await call("POST", "/v1/tasks", task);
+    assert.equal(made.status, 201);
+    const put = await call("PUT", `/v1/tasks/by-name/${encodeURIComponent(name)}`, task);
+    assert.deepEqual([put.status, put.body.id], [200, made.body.id]);
+    for (const tag of ["a%20b%2Bc", "a+b%2Bc"]) {
+      const { body } = await call("GET", `/v1/tasks?tag=${tag}`);
+      assert.deepEqual(
+        body.items.map((item: { id: string }) => item.id),
+        [made.body.id],
+      );
+    }
+    assert.equal((await call("DELETE", `/v1/tasks/${made.body.id}`)).status, 204);
+  });
+
   test("a task made through API Gateway fires; EventBridge drives the archiver; its job is in history", async (t) => {
     const at = new Date(Date.now() + 2_000).toISOString();
     const task = {
