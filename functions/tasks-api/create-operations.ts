@@ -97,7 +97,9 @@ const pathName = line(NAME_LENGTH_MAX);
 
 export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
-  const checkedName = check(pathName, decodeName(request.pathParameters.name ?? ""));
+  const decoded = decodeName(request.pathParameters.name ?? "");
+  if (decoded === null) throw new HttpProblem(400, "the name in the path cannot be decoded");
+  const checkedName = check(pathName, decoded);
   if (checkedName.kind === "invalid")
     throw fieldsProblem([{ field: "name", message: checkedName.problem.message }]);
   const name = checkedName.value;
@@ -122,12 +124,12 @@ export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): 
   }
 }
 
-/** API Gateway hands on what is in the path as it was sent; of the query it has decoded each value. */
-function decodeName(sent: string): string {
+/** API Gateway hands on what is in the path as it was sent; of the query it has decoded each value. Null when it cannot be decoded. */
+function decodeName(sent: string): string | null {
   try {
     return decodeURIComponent(sent);
-  } catch (error) {
-    throw new HttpProblem(400, "the name in the path cannot be decoded", { cause: error });
+  } catch {
+    return null;
   }
 }
 
