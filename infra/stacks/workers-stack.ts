@@ -9,7 +9,7 @@ import type { CellConfig, WorkersConfig } from "../config.ts";
 import { retentionOf } from "../constructs/log-retention.ts";
 import { gauge } from "../constructs/metrics.ts";
 import { workerImage } from "../constructs/worker-image.ts";
-import { WorkerService } from "../constructs/worker-service.ts";
+import { STATUS_PORT, WorkerService } from "../constructs/worker-service.ts";
 import type { DataStack } from "./data-stack.ts";
 import { type NetworkStack, subnets } from "./network-stack.ts";
 
@@ -53,7 +53,7 @@ export class WorkersStack extends Stack {
       cluster: this.cluster,
       image: workerImage(),
       entry: "scheduler",
-      environment: { ...this.#common(cell, data), METRICS_PORT: "0" },
+      environment: this.#common(cell, data),
       cpu: 512,
       memoryMb: 1_024,
       subnets: { subnetGroupName: subnets.services.name },
@@ -76,7 +76,6 @@ export class WorkersStack extends Stack {
       environment: {
         ...this.#common(cell, data),
         ...data.secretsKey.environment,
-        METRICS_PORT: "0",
         EXECUTOR_SLOTS: String(executorSlots),
         EGRESS_ALLOW: "",
         EGRESS_DENY: denied.join(","),
@@ -100,6 +99,7 @@ export class WorkersStack extends Stack {
     return {
       ...data.mysql.direct.environment,
       LOG_LEVEL: "info",
+      METRICS_PORT: String(STATUS_PORT),
       SHARD,
       ARCHIVE_SUCCEEDED_AFTER_SECONDS: String(cell.archiveSucceededAfterSeconds),
       ARCHIVE_ENDED_AFTER_SECONDS: String(cell.archiveEndedAfterSeconds),

@@ -1,6 +1,7 @@
 /** Schedulers and executors: how many, how they are replaced, what changes their number, what executors may not call. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { readyCommand } from "#workers/_shared/ready-command.ts";
 import { makeCell, type Properties, resourcesOf, STAGES } from "./cell-templates.ts";
 
 for (const stage of STAGES) {
@@ -12,6 +13,16 @@ for (const stage of STAGES) {
     return found[1].Properties;
   };
 
+  const containerOf = (worker: string): Properties => {
+    const [definition] = resourcesOf(cell.workers, "AWS::ECS::TaskDefinition").filter(([id]) =>
+      id.startsWith(worker),
+    );
+    assert.ok(definition);
+    const [container] = definition[1].Properties.ContainerDefinitions as Properties[];
+    assert.ok(container);
+    return container;
+  };
+
   describe(`services of ${stage}`, () => {
     for (const worker of ["Scheduler", "Executor"])
       it(`${worker}: is rolled out with none missing, and back by itself when it does not start`, () => {
@@ -20,6 +31,24 @@ for (const stage of STAGES) {
           DeploymentConfiguration as Properties;
         assert.equal(MinimumHealthyPercent, 100);
         assert.deepEqual(DeploymentCircuitBreaker, { Enable: true, Rollback: true });
+      });
+
+    for (const worker of ["Scheduler", "Executor"])
+      it(`${worker}: does not start before it can work, and is looked at where it tells`, () => {
+        const container = containerOf(worker);
+        const { Command, Interval, Timeout, Retries, StartPeriod } =
+          container.HealthCheck as Record<string, number> & { readonly Command: string[] };
+        const variables = container.Environment as { Name: string; Value: string }[];
+        const port = Number(variables.find(({ Name }) => Name === "METRICS_PORT")?.Value);
+        assert.ok(port > 1_024);
+        assert.deepEqual(Command, readyCommand(port));
+        // What ECS takes; and a minute of a machine that is busy says nothing.
+        const [interval = 0, timeout = 0, retries = 0, start = 0] = [
+          ...[Interval, Timeout, Retries, StartPeriod],
+        ];
+        assert.ok(interval >= 5 && interval <= 300 && timeout >= 2 && timeout <= 60);
+        assert.ok(retries <= 10 && start <= 300 && timeout < interval);
+        assert.ok(interval * retries >= 240, "as long as a database may be away at a start");
       });
 
     it("Scheduler: two, on capacity that is not taken back", () => {
@@ -58,12 +87,7 @@ for (const stage of STAGES) {
     });
 
     it("Executor: is told every address and host of ours that no task may call", () => {
-      const [definition] = resourcesOf(cell.workers, "AWS::ECS::TaskDefinition").filter(([id]) =>
-        id.startsWith("Executor"),
-      );
-      assert.ok(definition);
-      const [container] = definition[1].Properties.ContainerDefinitions as Properties[];
-      const variables = container?.Environment as { Name: string; Value: unknown }[];
+      const variables = containerOf("Executor").Environment as { Name: string; Value: unknown }[];
       const value = (name: string) => variables.find(({ Name }) => Name === name)?.Value;
       const denied = JSON.stringify(value("EGRESS_DENY"));
       assert.match(denied, stage === "prod" ? /10\.10\.0\.0\/16,/ : /10\.20\.0\.0\/16,/);

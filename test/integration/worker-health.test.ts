@@ -110,6 +110,25 @@ test("a scheduler without its database says since when, what it means, and is we
   assert.ok(saidOf(worker, "Ticks") > 0, "counted in its last line");
 });
 
+for (const kind of ["scheduler", "executor"] as const)
+  test(`${kind}: without a database from the start it lives and is not ready; it is once it has worked, and stays so`, async () => {
+    proxy.pause();
+    const { worker, base } = await start(kind);
+    await using _ = worker;
+    const readyOf = async () => (await fetch(`${base}/ready`)).status;
+    await until(base, ({ status }, code) => status === "wrong" && code === 503);
+    assert.equal(await readyOf(), 503);
+    proxy.resume();
+    await until(base, isOk);
+    assert.equal(await readyOf(), 200);
+    proxy.pause();
+    await until(base, ({ status }, code) => status === "wrong" && code === 503);
+    assert.equal(await readyOf(), 200);
+    proxy.resume();
+    worker.signal("SIGTERM");
+    assert.equal((await worker.ended(DEADLINE_MS)).code, 0);
+  });
+
 test("an executor without its database starts no call, says so, keeps what it cannot write, and goes on", async () => {
   const endpoint = await openEndpoint();
   const { worker, base } = await start("executor");

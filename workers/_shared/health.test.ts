@@ -53,6 +53,22 @@ test("a step that never ends is stuck", async () => {
   ]);
 });
 
+test("it is ready once a step of every loop has ended well, and for good: no outage later takes that back", () => {
+  const { health } = open();
+  assert.equal(health.report().ready, false, "nothing is watched yet");
+  health.watch(POLLING);
+  health.watch({ ...POLLING, name: "lease renewal" });
+  health.failed("lease renewal", new StoreUnavailable("MySQL does not answer"));
+  health.good("polling");
+  health.good("polling");
+  assert.equal(health.report().ready, false);
+  health.good("lease renewal");
+  assert.equal(health.report().ready, true);
+  health.failed("polling", new StoreUnavailable("MySQL does not answer"));
+  health.unwatch("polling");
+  assert.equal(health.report().ready, true);
+});
+
 test("told to stop it is draining, whatever else it is; what the worker adds is told too", () => {
   const { health } = open();
   health.look = () => ({ wrong: ["no call starts"], figures: { held: 3 } });

@@ -20,6 +20,8 @@ export interface HealthReport {
   readonly service: MetricService;
   /** `draining`: told to stop, finishing what is under way. */
   readonly status: "ok" | "wrong" | "draining";
+  /** Whether it has ever worked: a step of each loop has ended well. Nothing takes that back. */
+  readonly ready: boolean;
   /** One sentence for each thing that is wrong: since when, what it means, what repairs it. */
   readonly wrong: readonly string[];
   readonly pid: number;
@@ -56,6 +58,7 @@ export class Health {
   readonly #startedMs: number;
   readonly #startedAtMs: number;
   readonly #loops = new Map<string, LoopState>();
+  #ready = false;
   #draining = false;
 
   /** More that is wrong, if anything, and figures beside it: the worker's own. */
@@ -85,6 +88,8 @@ export class Health {
     loop.failures = 0;
     loop.failingSinceMs = null;
     loop.error = null;
+    // A worker's loops begin together: none is missing here when the first of them gets somewhere.
+    this.#ready ||= [...this.#loops.values()].every(({ goodMs }) => goodMs !== null);
   }
 
   failed(name: string, error: unknown): void {
@@ -116,6 +121,7 @@ export class Health {
     return {
       service,
       status: this.#draining ? "draining" : wrong.length > 0 ? "wrong" : "ok",
+      ready: this.#ready,
       wrong,
       pid,
       startedAt: new Date(this.#startedAtMs).toISOString(),

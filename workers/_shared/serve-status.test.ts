@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { openMetrics } from "#adapters/system/metrics.ts";
 import type { HealthReport } from "./health.ts";
+import { readyCommand } from "./ready-command.ts";
 import { serveStatus } from "./serve-status.ts";
 
 const OK: HealthReport = {
   service: "scheduler",
   status: "ok",
+  ready: true,
   wrong: [],
   pid: 7,
   startedAt: "2026-01-01T00:00:00.000Z",
@@ -49,6 +52,31 @@ test("health is 200 while nothing is wrong and while draining, else 503; metrics
   } finally {
     server.close();
   }
+});
+
+test("the command of a container's check succeeds once the worker is ready, whatever is wrong later", async () => {
+  const say = () => {};
+  const logger = { info: say, warn: say, error: say };
+  let report: HealthReport = { ...OK, ready: false };
+  const deps = { metrics: openMetrics("scheduler"), report: () => report, logger };
+  const server = serveStatus(0, deps);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const [form, program = "", ...args] = readyCommand(port);
+  assert.deepEqual([form, program], ["CMD", "node"]);
+  const check = () =>
+    new Promise<number | null>((resolve) => {
+      execFile(process.execPath, args, (error) => resolve(error === null ? 0 : Number(error.code)));
+    });
+  try {
+    assert.equal(await check(), 1);
+    report = { ...OK, status: "wrong", wrong: ["polling fails"] };
+    assert.equal(await check(), 0);
+  } finally {
+    server.close();
+  }
+  await once(server, "close");
+  assert.equal(await check(), 1, "nobody answers");
 });
 
 test("a port that is taken is said, and the worker goes on", async () => {

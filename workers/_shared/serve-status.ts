@@ -1,6 +1,7 @@
 /**
- * `/health` and `/metrics` of one process, on the loopback interface only: for whoever is on the machine, or in the container. It is
- * not what a platform should restart by: what is wrong here is mended by waiting, or by somebody, hardly ever by a new process.
+ * `/health` and `/metrics` of one process, on the loopback interface only: for whoever is on the machine, or in the container. Health is
+ * not what a platform should restart by: what is wrong here is mended by waiting, or by somebody, hardly ever by a new process. That is
+ * what `/ready` is for: 503 until the process has worked once, then 200 for good, so that a release which cannot work is noticed.
  */
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { MetricsInMemory } from "#adapters/system/metrics.ts";
@@ -28,7 +29,10 @@ export function serveStatus(port: number, { metrics, report, logger }: StatusDep
       const health = report();
       const status = health.status === "wrong" ? 503 : 200;
       answer(response, status, "application/json", `${JSON.stringify(health, null, 2)}\n`);
-    } else answer(response, 404, "text/plain", "there are /health and /metrics\n");
+    } else if (path === "/ready") {
+      const { ready } = report();
+      answer(response, ready ? 200 : 503, "text/plain", ready ? "ready\n" : "not ready yet\n");
+    } else answer(response, 404, "text/plain", "there are /health, /ready and /metrics\n");
   });
   server.maxConnections = CONNECTIONS_MAX;
   server.requestTimeout = ANSWER_MS;
