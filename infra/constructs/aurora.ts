@@ -86,7 +86,7 @@ export class Aurora extends Construct {
         passwordLength: 40,
         excludePunctuation: true,
       },
-      removalPolicy: RemovalPolicy.RETAIN,
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     });
     this.#rotate(props);
     const { clusterEndpoint, secret: owner } = this.cluster;
@@ -153,7 +153,7 @@ export class Aurora extends Construct {
       preferredMaintenanceWindow: "sun:03:30-sun:04:30",
       cloudwatchLogsExports: LOGS,
       deletionProtection: true,
-      removalPolicy: RemovalPolicy.RETAIN,
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     });
     cluster.node.addDependency(...logs);
     acknowledge(cluster, {

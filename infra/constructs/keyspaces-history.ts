@@ -19,10 +19,10 @@ export class KeyspacesHistory extends Construct implements History {
     this.#keyspace = keyspace;
     this.#tables = readTables();
     const made = new CfnKeyspace(this, "Keyspace", { keyspaceName: keyspace });
-    made.applyRemovalPolicy(RemovalPolicy.RETAIN);
+    made.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
     for (const definition of this.#tables) {
       const table = new CfnTable(this, definition.name, tableProps(keyspace, definition));
-      table.applyRemovalPolicy(RemovalPolicy.RETAIN);
+      table.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
       table.addResourceDependency(made);
     }
     this.environment = {

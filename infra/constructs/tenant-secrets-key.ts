@@ -15,7 +15,7 @@ export class TenantSecretsKey extends Construct implements SecretsKey {
     this.#key = new Key(this, "Key", {
       description: "Wraps the data keys of tenants' secrets: without it they are lost",
       enableKeyRotation: true,
-      removalPolicy: RemovalPolicy.RETAIN,
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     });
     this.environment = { SECRETS_KEY_FILE: "", SECRETS_KMS_KEY: this.#key.keyArn };
   }

@@ -1,4 +1,7 @@
-/** What must outlive everything else: MySQL, history, the master key of secrets. Nothing here goes when the stack goes. */
+/**
+ * What must outlive everything else: MySQL, history, the master key of secrets. Nothing here goes when the stack goes, but for what a
+ * first deploy that fails has made: its names are taken, and it would stand in the way of the next attempt.
+ */
 import { Stack } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import type { CellConfig } from "../config.ts";

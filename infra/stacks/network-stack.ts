@@ -99,7 +99,8 @@ export class NetworkStack extends Stack {
   #makeAddresses(network: NetworkConfig): CfnEIP[] {
     const addresses = Array.from({ length: network.natGateways }, (_, index) => {
       const address = new CfnEIP(this, `EgressAddress${index}`, { domain: "vpc" });
-      if (network.retainAddresses) address.applyRemovalPolicy(RemovalPolicy.RETAIN);
+      if (network.retainAddresses)
+        address.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
       return address;
     });
     new CfnOutput(this, "EgressAddresses", {

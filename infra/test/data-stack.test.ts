@@ -19,6 +19,9 @@ const STATEFUL = {
   "AWS::SecretsManager::Secret": ["MysqlAppAccountCABCA39C"],
 };
 
+/** Taken out again only when its own creation is rolled back: fixed names that stay behind would make every next attempt fail. */
+const RETAINED = "RetainExceptOnCreate";
+
 for (const stage of STAGES) {
   const cell = makeCell(stage);
   const one = (type: string): Properties => {
@@ -34,7 +37,7 @@ for (const stage of STAGES) {
         if (!(Type in STATEFUL)) continue;
         found[Type] = [...(found[Type] ?? []), id].sort();
         if (Type === "AWS::RDS::DBInstance") continue; // holds nothing: the cluster's volume does
-        assert.equal(DeletionPolicy, "Retain", id);
+        assert.equal(DeletionPolicy, RETAINED, id);
         assert.equal(UpdateReplacePolicy, "Retain", id);
       }
       assert.deepEqual(found, STATEFUL);
@@ -45,7 +48,7 @@ for (const stage of STAGES) {
       const kinds =
         /^AWS::(S3::Bucket|DynamoDB::Table|EFS::FileSystem|RDS::DBCluster|Cassandra::.*)$/;
       for (const [id, { Type, DeletionPolicy }] of resourcesOfCell(cell))
-        if (kinds.test(Type)) assert.equal(DeletionPolicy, "Retain", id);
+        if (kinds.test(Type)) assert.equal(DeletionPolicy, RETAINED, id);
     });
 
     it("is not public: in isolated subnets, behind one security group, without an address", () => {

@@ -184,7 +184,7 @@ for (const stage of ["dev", "prod"] as const) {
       const { EgressAddresses } = template.findOutputs("EgressAddresses");
       for (const [id, { DeletionPolicy }] of addresses) {
         assert.ok(JSON.stringify(EgressAddresses).includes(`"${id}"`));
-        assert.equal(DeletionPolicy, stage === "prod" ? "Retain" : undefined);
+        assert.equal(DeletionPolicy, stage === "prod" ? "RetainExceptOnCreate" : undefined);
       }
     });
 
