@@ -10,6 +10,32 @@ import {
   STAGES,
 } from "./cell-templates.ts";
 
+/** Of AWSManagedRulesCommonRuleSet, as AWS documents it. */
+const COMMON_RULES = [
+  "NoUserAgent_HEADER",
+  "UserAgent_BadBots_HEADER",
+  "SizeRestrictions_QUERYSTRING",
+  "SizeRestrictions_Cookie_HEADER",
+  "SizeRestrictions_BODY",
+  "SizeRestrictions_URIPATH",
+  "EC2MetaDataSSRF_BODY",
+  "EC2MetaDataSSRF_COOKIE",
+  "EC2MetaDataSSRF_URIPATH",
+  "EC2MetaDataSSRF_QUERYARGUMENTS",
+  "GenericLFI_QUERYARGUMENTS",
+  "GenericLFI_URIPATH",
+  "GenericLFI_BODY",
+  "RestrictedExtensions_URIPATH",
+  "RestrictedExtensions_QUERYARGUMENTS",
+  "GenericRFI_QUERYARGUMENTS",
+  "GenericRFI_BODY",
+  "GenericRFI_URIPATH",
+  "CrossSiteScripting_COOKIE",
+  "CrossSiteScripting_QUERYARGUMENTS",
+  "CrossSiteScripting_BODY",
+  "CrossSiteScripting_URIPATH",
+];
+
 for (const stage of STAGES) {
   const { api } = makeCell(stage);
   const all = resourcesOf(api);
@@ -109,6 +135,29 @@ for (const stage of STAGES) {
     it("have a firewall where there is something to protect", () => {
       const expected = stage === "prod" ? 2 : 0;
       assert.equal(of("AWS::WAFv2::WebACLAssociation").length, expected);
+    });
+
+    it("whose firewall refuses nothing for what a tenant writes: names, tags, URLs and bodies", () => {
+      for (const [, { Properties }] of of("AWS::WAFv2::WebACL")) {
+        const [common] = Properties.Rules as {
+          Statement: { ManagedRuleGroupStatement: { RuleActionOverrides: Properties[] } };
+        }[];
+        const counted = common?.Statement.ManagedRuleGroupStatement.RuleActionOverrides.map(
+          ({ Name, ActionToUse }) => {
+            assert.deepEqual(ActionToUse, { Count: {} });
+            return Name;
+          },
+        );
+        const refusing = COMMON_RULES.filter((name) => !counted?.includes(name));
+        assert.deepEqual(refusing, [
+          "UserAgent_BadBots_HEADER",
+          "SizeRestrictions_QUERYSTRING",
+          "SizeRestrictions_Cookie_HEADER",
+          "EC2MetaDataSSRF_COOKIE",
+          "CrossSiteScripting_COOKIE",
+        ]);
+        assert.equal(counted?.length, COMMON_RULES.length - refusing.length, "each exists");
+      }
     });
   });
 }
