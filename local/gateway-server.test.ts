@@ -287,6 +287,10 @@ test("a handler that hangs is 504, one that throws or answers too much 500", asy
   const body = "x".repeat(6 * 1024 * 1024 + 1);
   await using large = await openGateway(async () => ({ statusCode: 200, body }));
   assertProblem(await large.call("GET", "/v1/tasks"), 500);
+  // As Lambda takes it, each quote is two bytes.
+  const quotes = '"'.repeat(3 * 1024 * 1024);
+  await using quoted = await openGateway(async () => ({ statusCode: 200, body: quotes }));
+  assertProblem(await quoted.call("GET", "/v1/tasks"), 500);
 });
 
 test("garbage is answered or cut, and the next request is served", async () => {

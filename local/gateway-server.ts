@@ -119,7 +119,7 @@ async function answer(
     abandoned: abandoned.signal,
   };
   const result = await invoke(handlers[route.handler], event, context, limits.invocationMs);
-  if (Buffer.byteLength(result.body) > limits.invocationBytesMax)
+  if (Buffer.byteLength(JSON.stringify(result)) > limits.invocationBytesMax)
     throw new Error("the answer is larger than an invocation may answer");
   writeResult(response, result);
 }

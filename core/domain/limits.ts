@@ -22,7 +22,10 @@ export const ATTEMPTS_MAX = 20;
 export const RETRY_DELAY_MS_MAX = 7 * 86_400_000;
 export const PAGE_LIMIT_MAX = 200;
 export const PAGE_LIMIT_DEFAULT = 50;
+/** Of a page as the answer carries it: JSON text inside of JSON, where each quote and backslash takes one byte more. */
 export const PAGE_BYTES_MAX = 4 * KIB * KIB;
+/** Of a whole answer in that form: Lambda refuses more than 6 MB. The rest is for headers. */
+export const ANSWER_BYTES_MAX = 6 * KIB * KIB - 16 * KIB;
 export const UPCOMING_COUNT_MAX = 100;
 export const BULK_TASKS_MAX = 200;
 export const BULK_BYTES_MAX = 4 * KIB * KIB;

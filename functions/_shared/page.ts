@@ -1,5 +1,6 @@
 /** One page of a list: as many items as fit into PAGE_BYTES_MAX, at least one, and the cursor to go on with. */
 import { PAGE_BYTES_MAX } from "#core/domain/limits.ts";
+import { bytesInAnswer } from "./answer-bytes.ts";
 
 export interface Page<T> {
   readonly items: readonly T[];
@@ -22,7 +23,7 @@ export function writePage<T>(
   let bytes = 0;
   for (const item of page.items) {
     const text = JSON.stringify(present(item));
-    bytes += Buffer.byteLength(text) + 1;
+    bytes += bytesInAnswer(text);
     if (bytes > bytesMax && texts.length > 0) break;
     texts.push(text);
   }

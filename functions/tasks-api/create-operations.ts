@@ -9,10 +9,11 @@ import type { TaskServiceDeps, TaskSettings } from "#core/services/tasks/task-se
 import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
 import { line, noQuery } from "../_shared/field-types.ts";
 import { idempotencyOf, replay } from "../_shared/idempotent.ts";
-import { fieldsProblem, HttpProblem, problemBody } from "../_shared/problem.ts";
+import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
 import { ifVersionOf, queryOf } from "../_shared/read-request.ts";
 import { bulkSchema, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
+import { presentProblem, refuseLargeAnswer } from "./bulk-answer.ts";
 import { etagOf, nameTaken, presentTask } from "./present-task.ts";
 
 /** A quota does not pass by itself: it takes a delete, or a higher quota. */
@@ -72,6 +73,7 @@ export async function createManyOperation(
   }
   const { items } = validate(bulkSchema, request.json);
   const checked = items.map((item) => check(taskSchema, item));
+  refuseLargeAnswer(checked);
   const valid: readonly TaskSettings[] = checked.flatMap((one) =>
     one.kind === "ok" ? [one.value] : [],
   );
@@ -87,10 +89,6 @@ export async function createManyOperation(
       : presentProblem(problemOfCreation(result));
   });
   return { status: 200, body: { json: { items: presented } } };
-}
-
-function presentProblem(problem: HttpProblem): unknown {
-  return { status: problem.status, problem: JSON.parse(problemBody(problem)) };
 }
 
 const pathName = line(NAME_LENGTH_MAX);

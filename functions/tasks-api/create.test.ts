@@ -2,10 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
+import { ANSWER_BYTES_MAX } from "#core/domain/limits.ts";
 import { QUOTAS_DEFAULT } from "#core/domain/quotas.ts";
 import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
+import { taskSchema } from "../_shared/task-schema.ts";
+import { check } from "../_shared/validate.ts";
+import { answerBytesOf } from "./bulk-answer.ts";
 import { putOperation } from "./create-operations.ts";
 
 const HOURLY = {
@@ -104,6 +108,54 @@ test("many at once has bounds: 1 to 200 items, 4 MB", async () => {
   assertProblem(await bulk({}), 422, /must be a list/);
   const large = { ...HOURLY, request: { ...HOURLY.request, body: "x".repeat(220_000) } };
   assertProblem(await bulk(Array.from({ length: 20 }, () => large)), 413, /at most 4194304/);
+});
+
+test("many at once whose answer would be too large make nothing; what is answered keeps the bound", async () => {
+  await using api = await openApiInMemory();
+  const bulk = (items: unknown[]) => api.acme("POST", "/v1/tasks/bulk", { items });
+  const tasksOf = async () => (await api.acme("GET", "/v1/tasks")).body.items.length;
+  // Bodies that are JSON themselves: what they take in the answer, as text in text in text.
+  const task = (bodyBytes: number) => ({
+    ...HOURLY,
+    request: { ...HOURLY.request, body: '["a","b"],'.repeat(bodyBytes / 10) },
+  });
+  const refused = await bulk(Array.from({ length: 200 }, () => task(14_200)));
+  assert.equal(refused.status, 413);
+  assertProblem(refused, 413, /^the answer would have \d+ bytes, .*fewer tasks/);
+  assert.equal(await tasksOf(), 0);
+  const answered = await bulk(Array.from({ length: 200 }, () => task(13_500)));
+  assert.equal(answered.status, 200);
+  assert.ok(answered.body.items.every(({ status }: { status: number }) => status === 201));
+  assert.ok(Buffer.byteLength(JSON.stringify(answered.text)) <= ANSWER_BYTES_MAX);
+});
+
+test("what is reckoned of an answer before the tasks are made is not less than it comes to", async () => {
+  await using api = await openApiInMemory();
+  const secretHeaders = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`x-${i}`, "s"]));
+  const auth = { type: "basic", username: "u", password: "p" };
+  const all = [
+    HOURLY,
+    { ...HOURLY, request: { ...HOURLY.request, secretHeaders } },
+    { ...HOURLY, request: { ...HOURLY.request, auth } },
+    {
+      ...HOURLY,
+      name: '"\\'.repeat(60),
+      description: '"'.repeat(2_000),
+      startAt: "2027-01-01T00:00:00Z",
+    },
+    { ...HOURLY, request: { url: "https://example.com/ü", bodyBase64: "AAAA", method: "PUT" } },
+    { ...HOURLY, schedule: { type: "cron", expression: "0 9 * * 1", timezone: "europe/madrid" } },
+    { ...HOURLY, schedule: { type: "cron", expression: "0 0 30 2 *" } },
+    { ...HOURLY, retry: { maxAttempts: 3, retryOn: ["429", "5xx", "timeout"] } },
+    { ...HOURLY, priority: 7, x: 1 },
+  ];
+  for (const item of all) {
+    const { body } = await api.acme("POST", "/v1/tasks/bulk", { items: [item] });
+    const came = Buffer.byteLength(JSON.stringify(JSON.stringify(body.items[0])));
+    const reckoned = answerBytesOf(check(taskSchema, item));
+    assert.ok(came <= reckoned, `${came} bytes, ${reckoned} reckoned: ${JSON.stringify(item)}`);
+    assert.ok(reckoned <= came + 10_000, "not far more either");
+  }
 });
 
 test("PUT makes the task of that name, then replaces it as a whole, and keeps its id", async () => {
