@@ -47,6 +47,8 @@ export interface AuroraProps {
 /** Held by adapters/mysql, which refuses to work with others (deadlines.ts) or needs them (packets, isolation). */
 const SETTINGS = {
   transaction_isolation: "READ-COMMITTED",
+  // Aurora's own is empty: a value that does not fit would be cut, and each connection would have to set it for itself.
+  sql_mode: "STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ENGINE_SUBSTITUTION",
   wait_timeout: "20",
   innodb_lock_wait_timeout: "3",
   max_allowed_packet: "67108864",

@@ -105,6 +105,11 @@ for (const stage of STAGES) {
       const constant = (name: string) => new RegExp(`${name} = (\\d+);`).exec(deadlines)?.[1];
       assert.equal(settings.wait_timeout, constant("WAIT_TIMEOUT_SECONDS"));
       assert.equal(settings.innodb_lock_wait_timeout, constant("LOCK_WAIT_SECONDS"));
+      const pool = readFileSync(
+        resolve(import.meta.dirname, "../../adapters/mysql/pool.ts"),
+        "utf8",
+      );
+      assert.equal(settings.sql_mode, /"sql_mode = '([A-Z_,]+)'"/.exec(pool)?.[1]);
     });
 
     it("has the tables of migrations/cassandra, no more and no less", () => {
