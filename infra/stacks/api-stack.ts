@@ -1,5 +1,5 @@
 /** The API: two functions, and two ways in to them: by API key, by IAM signature. */
-import { CfnOutput, Duration, Stack } from "aws-cdk-lib";
+import { CfnOutput, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
 import {
   CfnAccount,
   DomainName,
@@ -148,7 +148,7 @@ export class ApiStack extends Stack {
     return { "tasks-api": tasks, "jobs-api": jobs, "key-authorizer": keys };
   }
 
-  /** A setting of the account and region, which a new account lacks; it stays when the stack goes, as others may rely on it. */
+  /** A setting of the account and region, which a new account lacks; it stays when the stack goes, with its role, as others may rely on it. */
   #allowLogs(): CfnAccount {
     const role = new Role(this, "GatewayLogs", {
       assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
@@ -160,7 +160,10 @@ export class ApiStack extends Stack {
       "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
         "API Gateway asks for this policy before it writes any access log",
     });
-    return new CfnAccount(this, "GatewayAccount", { cloudWatchRoleArn: role.roleArn });
+    role.applyRemovalPolicy(RemovalPolicy.RETAIN);
+    const account = new CfnAccount(this, "GatewayAccount", { cloudWatchRoleArn: role.roleArn });
+    account.applyRemovalPolicy(RemovalPolicy.RETAIN);
+    return account;
   }
 
   #guard(apis: readonly RestApi[], requestsPerKey: number | null): void {

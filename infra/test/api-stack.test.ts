@@ -76,6 +76,18 @@ for (const stage of STAGES) {
     });
   });
 
+  describe(`what others in the account rely on, in ${stage}`, () => {
+    it("stays when the stack goes: the setting for API Gateway's logs, and its role", () => {
+      const [account, ...more] = of("AWS::ApiGateway::Account");
+      assert.ok(account && more.length === 0);
+      const [roleId = ""] = (account[1].Properties.CloudWatchRoleArn as { "Fn::GetAtt": string[] })[
+        "Fn::GetAtt"
+      ];
+      for (const id of [account[0], roleId])
+        assert.equal(all.find(([each]) => each === id)?.[1].DeletionPolicy, "Retain", id);
+    });
+  });
+
   describe(`refusals of API Gateway in ${stage}`, () => {
     const responses = of("AWS::ApiGateway::GatewayResponse").map(([id, { Properties }]) => ({
       id,
