@@ -72,6 +72,11 @@ export interface CellConfig {
   readonly data: DataConfig;
   readonly api: ApiConfig;
   readonly workers: WorkersConfig;
+  /**
+   * Of Lambda's concurrency in the account and region, so much for each tick alone, so that an API that takes all the rest keeps none from
+   * running. Null: nothing, for accounts so small that fewer than the 100 which AWS wants unreserved would be left.
+   */
+  readonly tickConcurrency: number | null;
   /** How long a finished job stays in MySQL. */
   readonly archiveSucceededAfterSeconds: number;
   readonly archiveEndedAfterSeconds: number;
@@ -115,6 +120,7 @@ const devCell = {
     executorSpotPercent: 100,
     dueSoonPerExecutor: 2_000,
   },
+  tickConcurrency: null,
   archiveSucceededAfterSeconds: 3_600,
   archiveEndedAfterSeconds: 1_209_600,
   logRetentionDays: 7,
@@ -150,6 +156,8 @@ const prodCell = {
     executorSpotPercent: 0,
     dueSoonPerExecutor: 2_000,
   },
+  // Runs of a minute and more overlap; a third may begin before the first is given up.
+  tickConcurrency: 3,
   archiveSucceededAfterSeconds: 3_600,
   archiveEndedAfterSeconds: 1_209_600,
   logRetentionDays: 30,
@@ -240,6 +248,10 @@ function faultOf({
     [executorsMin < 2, `${executorsMin} executors: at least 2`],
     [executorsMax < executorsMin, `${executorsMin} to ${executorsMax} executors`],
     [executorSpotPercent < 0 || executorSpotPercent > 100, `${executorSpotPercent} % on Spot`],
+    [
+      cell.tickConcurrency !== null && cell.tickConcurrency < 3,
+      `${cell.tickConcurrency} runs of a tick at once: at least 3, as they overlap`,
+    ],
     [cell.alarmEmail !== null && !cell.alarmEmail.includes("@"), "alarmEmail is no address"],
     [cell.nothingMadeMinutes < 5, `${cell.nothingMadeMinutes} minutes without a job: at least 5`],
   ];

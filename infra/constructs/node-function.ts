@@ -35,6 +35,8 @@ export interface NodeFunctionProps<D> extends FunctionSetting {
   readonly timeoutSeconds: number;
   /** Lambda gives CPU by memory: 1,769 MB are one core. */
   readonly memoryMb: number;
+  /** Of the account's concurrency, so much is kept for it, and it has no more; null or not given: it shares what is free with all others. */
+  readonly reservedConcurrency?: number | null;
   /** Where an asynchronous invocation goes that failed. */
   readonly onFailure?: IDestination;
 }
@@ -69,6 +71,9 @@ export class NodeFunction<D> extends LambdaFunction {
       tracing: props.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
       retryAttempts: 0,
       maxEventAge: EVENT_AGE_MAX,
+      ...(typeof props.reservedConcurrency === "number" && {
+        reservedConcurrentExecutions: props.reservedConcurrency,
+      }),
       ...(props.onFailure && { onFailure: props.onFailure }),
       ...(placement && {
         vpc: placement.vpc,

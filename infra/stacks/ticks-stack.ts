@@ -16,7 +16,11 @@ import { NodeFunction } from "../constructs/node-function.ts";
 export interface TicksStackProps {
   readonly cell: Pick<
     CellConfig,
-    "archiveSucceededAfterSeconds" | "archiveEndedAfterSeconds" | "logRetentionDays" | "tracing"
+    | "tickConcurrency"
+    | "archiveSucceededAfterSeconds"
+    | "archiveEndedAfterSeconds"
+    | "logRetentionDays"
+    | "tracing"
   >;
   readonly placement: Placement;
   readonly database: Database;
@@ -67,6 +71,7 @@ export class TicksStack extends Stack {
       logRetention: retentionOf(cell.logRetentionDays),
       tracing: cell.tracing,
       onFailure: new SqsDestination(this.deadLetters),
+      reservedConcurrency: cell.tickConcurrency,
     };
     const common = { ...database.environment, LOG_LEVEL: "info" };
     const reconciler = new NodeFunction<typeof reconcilerEnv>(this, "Reconciler", {

@@ -96,6 +96,7 @@ describe("figures of a cell", () => {
     ["101 % on Spot", workers({ executorSpotPercent: 101 })],
     ["no address", of({ ...good, alarmEmail: "somebody" })],
     ["1 minutes without a job", of({ ...good, nothingMadeMinutes: 1 })],
+    ["2 runs of a tick at once", of({ ...good, tickConcurrency: 2 })],
   ];
   for (const [words, bad] of refused) {
     it(`refuses ${words} and says so`, () => {

@@ -32,6 +32,13 @@ for (const stage of STAGES) {
       }
     });
 
+    it("have room of their own in production, whatever the API takes; a small account could not keep it free", () => {
+      const functions = resourcesOf(ticks, "AWS::Lambda::Function");
+      assert.equal(functions.length, 2);
+      for (const [id, { Properties }] of functions)
+        assert.equal(Properties.ReservedConcurrentExecutions, stage === "prod" ? 3 : undefined, id);
+    });
+
     it("are not run again by Lambda; what failed is a dead letter", () => {
       const bounds = resourcesOf(ticks, "AWS::Lambda::EventInvokeConfig");
       assert.equal(bounds.length, 2);
