@@ -206,10 +206,10 @@ test("a retry of all: the first that died goes first, as many a second as asked 
     assertProblem(await retry(body), 422, new RegExp(`^${field}: `));
 });
 
-test("a retry of all counts what failed: its task is gone", async () => {
+test("a retry of all passes over jobs whose task is gone", async () => {
   const { api, taskId } = await openWithDead(2);
   await using _ = api;
   await api.acme("DELETE", `/v1/tasks/${taskId}`);
   const { body } = await api.acme("POST", "/v1/dead-letters/retry", {});
-  assert.deepEqual(body, { matched: 2, moved: 0, failed: 2 });
+  assert.deepEqual(body, { matched: 0, moved: 0, failed: 0 });
 });
