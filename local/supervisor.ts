@@ -173,7 +173,8 @@ async function giveMetricsPorts(children: readonly ChildSpec[], first: number): 
 async function introduce(stack: Stack, deps: SupervisorDeps, state: RunState): Promise<void> {
   const { say, stop } = deps;
   await untilHealthy(stack, state, stop);
-  say(`API      ${stack.apiUrl}/v1   x-api-key: ${LOCAL_KEY}`);
+  say(`API      ${stack.apiUrl}/v1   x-api-key: ${LOCAL_KEY}   reference: ${stack.apiUrl}/v1/docs`);
+  say(`echo     ${stack.echoUrl}   answers every call`);
   const { mysql, cassandra } = state.run();
   say(
     `MySQL    ${withoutPassword(mysql?.url ?? "")}   Cassandra ${cassandra?.contactPoints ?? ""}`,

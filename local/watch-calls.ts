@@ -3,7 +3,12 @@ import { z } from "zod";
 const answerSchema = z.object({
   next: z.int(),
   calls: z.array(
-    z.object({ at: z.string(), attempt: z.int().nullable(), lagMs: z.number().nullable() }),
+    z.object({
+      at: z.string(),
+      path: z.string(),
+      attempt: z.int().nullable(),
+      lagMs: z.number().nullable(),
+    }),
   ),
 });
 type Seen = z.infer<typeof answerSchema>["calls"][number];
@@ -33,10 +38,10 @@ export async function watchCalls(
   }
 }
 
-/** One line for the terminal. A call that was due before `startedAtMs` waited for the stack to be up again. */
+/** One line for the terminal, such as `… sample called` for the path `/sample`. A call that was due before `startedAtMs` waited for the stack to be up again. */
 export function describeCall(call: Seen, startedAtMs: number): string {
   const attempt = call.attempt !== null && call.attempt > 1 ? `, attempt ${call.attempt}` : "";
   const early = Date.parse(call.at) - (call.lagMs ?? 0) < startedAtMs;
   const why = early ? " (due before this start)" : "";
-  return `${call.at}  sample called${attempt}, ${call.lagMs ?? "?"} ms after its time${why}`;
+  return `${call.at}  ${call.path.slice(1)} called${attempt}, ${call.lagMs ?? "?"} ms after its time${why}`;
 }
