@@ -17,7 +17,7 @@ export interface MemoryShards extends Shards {
   readonly tables: MemoryTables;
 }
 
-/** The shard map over one shard in memory. */
+/** One shard in memory. */
 export function openMemoryShards(options: MemoryOptions): MemoryShards {
   const tables = new MemoryTables(options);
   const shard: Shard = {

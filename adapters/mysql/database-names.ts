@@ -3,7 +3,7 @@ import { ConfigurationInvalid } from "#core/domain/errors.ts";
 /** Databases are named prefix + "control" and prefix + shard: `scheduler_control`, `scheduler_0`. Tests choose prefixes of their own. */
 export const DATABASE_PREFIX = "scheduler_";
 
-/** The shards that exist; partitions are assigned to them by the shard map. */
+/** The shards that exist. */
 export const SHARD_NAMES: readonly string[] = ["0"];
 
 /** Name of the control database. */

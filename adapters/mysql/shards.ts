@@ -1,4 +1,4 @@
-/** The shard map: one shard, `0`, holds every partition, until the map in the control database says more. */
+/** The shards: one, `0`, holds every partition. The table `shard_map` of the control database says the same and is not read. */
 import { ConfigurationInvalid } from "#core/domain/errors.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Shards } from "#core/ports/shards.ts";

@@ -17,7 +17,7 @@ export interface Shard {
   readonly limits: LimitStore;
 }
 
-/** The shard map: partitions to shards. The only way to a store. */
+/** Which shard has what: the only way to a store. */
 export interface Shards {
   forTask(id: TaskId): Shard;
   forJob(id: JobId): Shard;

@@ -158,7 +158,7 @@ describe("configuration that cannot work", { timeout: 120_000 }, () => {
     ["an unknown setting", "scheduler", { SCHEDULER_X: "5" }, /SCHEDULER_X is not known/],
     ["slots that are no number", "executor", { EXECUTOR_SLOTS: "many" }, /EXECUTOR_SLOTS must be/],
     ["an unknown log level", "scheduler", { LOG_LEVEL: "loud" }, /LOG_LEVEL must be one of/],
-    ["a shard that is not there", "executor", { SHARD: "7" }, /SHARD 7 is not in the shard map/],
+    ["a shard that is not there", "executor", { SHARD: "7" }, /SHARD 7 does not exist, only 0/],
     ["no prefix for a database", "scheduler", { DATABASE_PREFIX: "a-b" }, /DATABASE_PREFIX has/],
   ];
   for (const [name, kind, env, said] of refusals)
