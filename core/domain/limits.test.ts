@@ -10,7 +10,7 @@ test("every bound is a positive whole number", () => {
 });
 
 test("bounds that other parts of the system give", () => {
-  // The lease of DESIGN 6.3 and the stop timeout of Fargate.
+  // The lease that docs/architecture.md promises, and the stop timeout of Fargate.
   assert.equal(limits.WORKER_LEASE_MS, 6_000);
   assert(limits.DRAIN_TOTAL_MS < 120_000);
   // A paused or deleted task's calls stop within 3 s: an executor polls that often, and learns of it in its next poll.
