@@ -41,7 +41,7 @@ const FAILED_SHARE_MAX = 0.01;
 const fine = { missing: "fine", of: 1, bad: 1 } as const;
 const alive = { isBad: "below", threshold: 1, missing: "breaching" } as const;
 
-/** Of §1: on time, by priority. */
+/** On time, by priority. */
 export function lagAlarms(): AlarmSpec[] {
   return PRIORITIES.map((priority) => ({
     ...fine,
