@@ -36,7 +36,7 @@ const databaseRooms = ["contract", "integration", "e2e", "localstack", "schemath
 const underLoad = ["critical-quota", "drain", "faults", "limits", "races", "rescue"].map(
   (name) => `test/e2e/${name}.test.ts`,
 );
-const outside = /(^|\/)(node_modules|cdk\.out|\.local|\.tmp)\//;
+const outside = /(^|\/)(node_modules|cdk\.out|\.local)\//;
 
 /** All stages, with the test files that are below `root` now. Every `*.test.ts` belongs to exactly one. */
 export function listStages(root: string): readonly Stage[] {
