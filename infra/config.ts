@@ -4,6 +4,7 @@
  * A cell is everything that a group of tenants needs, in one region. One more cell, or region, is one more line in `stages`.
  */
 import type { Node } from "constructs";
+import { reconcilerEnv } from "#functions/reconciler/env.ts";
 
 /** `localstack`: what an emulator runs of a cell (emulated-cell.ts). */
 export type StageName = "dev" | "prod" | "localstack";
@@ -94,6 +95,12 @@ export interface StageConfig {
   readonly cells: readonly CellConfig[];
 }
 
+/** As everywhere that nobody says otherwise. */
+const retention = {
+  archiveSucceededAfterSeconds: reconcilerEnv.ARCHIVE_SUCCEEDED_AFTER_SECONDS.default,
+  archiveEndedAfterSeconds: reconcilerEnv.ARCHIVE_ENDED_AFTER_SECONDS.default,
+};
+
 const devCell = {
   network: {
     cidr: "10.20.0.0/16",
@@ -121,8 +128,7 @@ const devCell = {
     dueSoonPerExecutor: 2_000,
   },
   tickConcurrency: null,
-  archiveSucceededAfterSeconds: 3_600,
-  archiveEndedAfterSeconds: 1_209_600,
+  ...retention,
   logRetentionDays: 7,
   alarmEmail: null,
   nothingMadeMinutes: 60,
@@ -158,8 +164,7 @@ const prodCell = {
   },
   // Runs of a minute and more overlap; a third may begin before the first is given up.
   tickConcurrency: 3,
-  archiveSucceededAfterSeconds: 3_600,
-  archiveEndedAfterSeconds: 1_209_600,
+  ...retention,
   logRetentionDays: 30,
   alarmEmail: null,
   nothingMadeMinutes: 15,
