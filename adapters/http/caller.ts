@@ -6,6 +6,7 @@ import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
+import { IDLE_CONNECTIONS_MAX } from "#core/domain/limits.ts";
 import { asksToStop, parseRetryAfter } from "#core/domain/retry-policy.ts";
 import type { Call, Caller, CallOutcome, CallTimings } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -29,7 +30,6 @@ import { openHostResolver } from "./resolve-host.ts";
 import { ResponseParser } from "./response-parser.ts";
 import { isHttp, Targets } from "./targets.ts";
 
-const IDLE_CONNECTIONS_MAX = 2_048;
 /** Connections that are opened ahead at the same time, and how long that may take. */
 const PREPARING_MAX = 256;
 const PREPARING_MS_MAX = 5_000;

@@ -24,8 +24,7 @@ import {
   LIMIT_START_AHEAD_MS,
   LINE_UP_SINCE_MS,
   RELEASE_GROUP_MAX,
-  START_WINDOW_MS,
-  WORKER_LEASE_MS,
+  TAKE_LEASE_LEFT_MS,
 } from "#core/domain/limits.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type {
@@ -43,8 +42,6 @@ import type { MemoryTables } from "./memory-tables.ts";
 
 /** A take and a release end no job. */
 const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
-/** Of a lease that is nearer to its end the worker may have let go already. */
-const LEASE_LEFT_MS = WORKER_LEASE_MS - START_WINDOW_MS;
 const NO_LIMIT = { concurrency: null, perSecond: null, maxConcurrency: null, maxPerSecond: null };
 
 export class MemoryLimitStore implements LimitStore {
@@ -77,7 +74,7 @@ export class MemoryLimitStore implements LimitStore {
       return await this.#tables.transact("takeLimited", (nowMs): TakeLimitedResult => {
         const row = this.#tables.workers.get(workerId);
         if (row === undefined || row.fencedAtMs !== null) return { kind: "fenced" };
-        const isLive = row.leaseUntilMs > nowMs + LEASE_LEFT_MS;
+        const isLive = row.leaseUntilMs > nowMs + TAKE_LEASE_LEFT_MS;
         const lines = isLive ? request.lines : [];
         taken = new Take(this.#tables, { ...request, lines }, nowMs).run(this.#waiting());
         return { kind: "taken", ...taken };

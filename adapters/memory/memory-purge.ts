@@ -1,8 +1,7 @@
 /** Housekeeping in memory. */
+import { REVOCATIONS_KEPT_MS } from "#core/domain/limits.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { MemoryTables } from "./memory-tables.ts";
-
-const REVOCATION_KEPT_MS = 86_400_000;
 
 export function purgeTasks(tables: MemoryTables, limit: number, beforeMs: number): number {
   const busy = new Set([...tables.jobs.values()].map((job) => job.taskId));
@@ -27,7 +26,7 @@ function endedAtMs(task: Task, ranAtMs = 0): number | null {
 }
 
 export function pruneRows(tables: MemoryTables, limit: number, nowMs: number): number {
-  const old = tables.revocations.filter(({ atMs }) => atMs < nowMs - REVOCATION_KEPT_MS);
+  const old = tables.revocations.filter(({ atMs }) => atMs < nowMs - REVOCATIONS_KEPT_MS);
   const removed = new Set(old.slice(0, limit));
   const kept = tables.revocations.filter((revocation) => !removed.has(revocation));
   tables.revocations.splice(0, tables.revocations.length, ...kept);

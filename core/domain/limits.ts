@@ -1,4 +1,4 @@
-/** Every bound of the system, with the relations between them that must hold. */
+/** The bounds that two rooms share or that stand in a relation to others, with the relations that must hold. */
 import { assert } from "./assert.ts";
 
 const KIB = 1024;
@@ -19,6 +19,7 @@ export const TIMEOUT_MS_MIN = 1_000;
 export const TIMEOUT_MS_MAX = 900_000;
 export const TIMEOUT_MS_DEFAULT = 30_000;
 export const ATTEMPTS_MAX = 20;
+export const EVERY_SECONDS_MAX = 366 * 86_400;
 export const RETRY_DELAY_MS_MAX = 7 * 86_400_000;
 export const PAGE_LIMIT_MAX = 200;
 export const PAGE_LIMIT_DEFAULT = 50;
@@ -44,6 +45,8 @@ export const TENANT_WEIGHTS_AGAIN_MS = 30_000;
 
 // Access.
 export const API_KEY_BYTES = 32;
+/** Longer text is no key: it is neither hashed nor looked up. */
+export const API_KEY_LENGTH_MAX = 200;
 /** Live keys of a tenant with the same scopes: the one in use and the one that replaces it. */
 export const LIVE_KEYS_MAX = 2;
 /** Keys of a tenant that are listed, revoked ones included. */
@@ -177,6 +180,8 @@ export const RESULTS_WAITING_MAX = 20_000;
 export const ATTEMPT_RECORDS_MAX = 30;
 export const SUCCESS_BODY_BYTES_KEPT = 128;
 export const FAILURE_BODY_BYTES_KEPT = 1 * KIB;
+/** Connections of an executor that are kept open while nothing uses them. */
+export const IDLE_CONNECTIONS_MAX = 2_048;
 
 // Lanes: a tenant's share of each window, in jobs of a priority; what is counted at most, by window, tenant and priority.
 export const LANE_WINDOW_MS = 10_000;
@@ -218,6 +223,8 @@ export const RENEW_PERIOD_MS = 2_000;
 export const RENEW_RETRY_MS = 200;
 /** Nothing starts later than this after the last good renewal and the last good poll were sent. */
 export const START_WINDOW_MS = 5_000;
+/** Of a lease that is nearer to its end a worker may have let slots go already: it would not count on those that it got. */
+export const TAKE_LEASE_LEFT_MS = WORKER_LEASE_MS - START_WINDOW_MS;
 /** A job whose secrets cannot be opened now is not tried again before once to twice this has passed. */
 export const SECRETS_AGAIN_MS = 5_000;
 export const BACKSTOP_SLACK_MS = 30_000;
@@ -225,6 +232,8 @@ export const BACKSTOP_SLACK_MS = 30_000;
 export const BACKSTOP_GUARD_MS = 2_000;
 export const LOST_MAX = 5;
 export const REVOCATION_WINDOW_MS = 30_000;
+/** Far beyond every window in which an executor reads them. */
+export const REVOCATIONS_KEPT_MS = 86_400_000;
 export const RESCUE_GROUP_MAX = 1_000;
 /** A fenced worker's row is kept this long: whoever wakes up under it must find itself fenced. */
 export const FENCED_KEPT_MS = 3_600_000;
@@ -272,10 +281,6 @@ export const PURGE_TASKS_MAX = 200;
 export const DRAIN_CALLS_MS = 100_000;
 export const DRAIN_TOTAL_MS = 110_000;
 
-// Retention.
-export const ARCHIVE_SUCCEEDED_AFTER_MS = 3_600_000;
-export const ARCHIVE_ENDED_AFTER_MS = 14 * 86_400_000;
-
 // History.
 /** A longer body is kept as its hash and size. */
 export const HISTORY_BODY_BYTES_MAX = 256;
@@ -294,6 +299,7 @@ assert(
   START_WINDOW_MS < WORKER_LEASE_MS,
   "a worker stops starting calls before others may take its jobs",
 );
+assert(REVOCATION_WINDOW_MS < REVOCATIONS_KEPT_MS, "revocations outlast their readers");
 assert(RENEW_PERIOD_MS * 2 < START_WINDOW_MS, "one lost renewal stops nothing");
 assert(POLL_PERIOD_MS_MAX < START_WINDOW_MS, "a quiet executor's poll keeps its start window open");
 assert(

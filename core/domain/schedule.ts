@@ -7,6 +7,7 @@
 import { LAST_INSTANT_MS, nextCronRun } from "./cron.ts";
 import { readCron } from "./cron-fields.ts";
 import { OperatingError } from "./errors.ts";
+import { EVERY_SECONDS_MAX } from "./limits.ts";
 import { BoundedCache } from "./schedule-cache.ts";
 import { formatLocal, readIsoTime } from "./schedule-instant.ts";
 import { cronWarnings, localTimeWarnings, REFERENCE_FROM_MS } from "./schedule-warnings.ts";
@@ -47,7 +48,6 @@ type Parsed =
   | { kind: "ok"; schedule: Schedule; warnings: string[] }
   | { kind: "invalid"; problems: ScheduleProblem[] };
 
-const EVERY_SECONDS_MAX = 366 * 86_400;
 const EPOCH = "1970-01-01T00:00:00.000Z";
 const FIELDS: Readonly<Record<Schedule["type"], readonly string[]>> = {
   at: ["at", "timezone"],

@@ -5,6 +5,7 @@
  * Keys are looked up by their hash, so the time that it takes tells nothing about a key, and nothing here compares secrets.
  */
 import type { APIGatewayProxyEvent } from "aws-lambda";
+import { API_KEY_LENGTH_MAX } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { KnownPrincipal, PrincipalStore } from "#core/ports/control-store.ts";
 import type { Digest } from "#core/ports/digest.ts";
@@ -14,7 +15,6 @@ import { withDeadline } from "./deadline.ts";
 import type { ApiMiddleware } from "./middlewares.ts";
 import { HttpProblem } from "./problem.ts";
 
-const API_KEY_LENGTH_MAX = 200;
 /** RFC 9110 asks every 401 to say how to do better. */
 const CHALLENGE = { "www-authenticate": 'ApiKey realm="at-and-cron", header="x-api-key"' };
 

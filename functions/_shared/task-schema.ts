@@ -4,6 +4,7 @@ import {
   ATTEMPTS_MAX,
   BULK_TASKS_MAX,
   DESCRIPTION_LENGTH_MAX,
+  EVERY_SECONDS_MAX,
   NAME_LENGTH_MAX,
   RETRY_DELAY_MS_MAX,
   TAG_LENGTH_MAX,
@@ -32,7 +33,6 @@ import {
 
 const UPCOMING_COUNT_DEFAULT = 10;
 const RETRY_ON_MAX = 20;
-const EVERY_SECONDS_MAX = 366 * 86_400;
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 const AT_EXAMPLE = 'must be text in ISO 8601, such as "2026-12-01T09:00:00Z"';
 

@@ -3,6 +3,7 @@
  * revoked since) is decided by the handlers, which look at the same key themselves; so what the gateway remembers opens nothing.
  */
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from "aws-lambda";
+import { API_KEY_LENGTH_MAX } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { PrincipalStore } from "#core/ports/control-store.ts";
 import type { Digest } from "#core/ports/digest.ts";
@@ -10,7 +11,6 @@ import { withDeadline } from "../_shared/deadline.ts";
 
 /** The words, and no others, that make API Gateway answer 401. */
 const UNAUTHORIZED = "Unauthorized";
-const KEY_LENGTH_MAX = 200;
 const ANSWER_MS = 4_000;
 
 export interface AuthorizeDeps {
@@ -25,7 +25,7 @@ export async function authorizeKey(
   event: APIGatewayRequestAuthorizerEvent,
 ): Promise<APIGatewayAuthorizerResult> {
   const key = keyOf(event);
-  if (key === "" || key.length > KEY_LENGTH_MAX) throw new Error(UNAUTHORIZED);
+  if (key === "" || key.length > API_KEY_LENGTH_MAX) throw new Error(UNAUTHORIZED);
   const deadlineMs = clock.monotonicMs() + ANSWER_MS;
   const asked = principals.findPrincipalByKeyHash(digest.sha256Hex(key));
   const found = await withDeadline(clock, deadlineMs, "read", asked);

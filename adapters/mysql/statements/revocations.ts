@@ -1,8 +1,6 @@
 import type { JobId, TaskId } from "#core/domain/ids.ts";
+import { REVOCATIONS_KEPT_MS } from "#core/domain/limits.ts";
 import { integer, interval, jobId, taskId } from "../literals.ts";
-
-/** Far beyond every window in which an executor reads them. */
-const KEPT_MS = 86_400_000;
 
 /**
  * Removes revocations that nobody reads any more, the oldest first.
@@ -10,7 +8,7 @@ const KEPT_MS = 86_400_000;
  * Index: at, forwards. Locks: the rows removed (X). Isolation: READ COMMITTED. Result: how many.
  */
 export function pruneRevocationsSql(limit: number): string {
-  return `DELETE FROM revocations WHERE at < UTC_TIMESTAMP(3) - ${interval(KEPT_MS)} ORDER BY at LIMIT ${integer(limit)}`;
+  return `DELETE FROM revocations WHERE at < UTC_TIMESTAMP(3) - ${interval(REVOCATIONS_KEPT_MS)} ORDER BY at LIMIT ${integer(limit)}`;
 }
 
 /**

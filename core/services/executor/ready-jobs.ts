@@ -9,13 +9,12 @@
  */
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
+import { IDLE_CONNECTIONS_MAX } from "#core/domain/limits.ts";
 import { QueueTurns } from "#core/domain/queue-turns.ts";
 import { Heap } from "./heap.ts";
 import type { HeldJob } from "./held-jobs.ts";
 
 const IN_A_ROW_MAX = 8;
-/** Connections that are remembered as idle; as many as are kept open. */
-const IDLE_MAX = 2_048;
 
 const NOBODY: ReadonlySet<TenantId> = new Set();
 
@@ -265,7 +264,7 @@ export class ReadyJobs {
     this.#idle.set(connection, (this.#idle.get(connection) ?? 0) + 1);
     for (const line of this.#lines.values()) line.noteIdle(connection);
     for (const oldest of this.#idle.keys()) {
-      if (this.#idle.size <= IDLE_MAX) break;
+      if (this.#idle.size <= IDLE_CONNECTIONS_MAX) break;
       this.#idle.delete(oldest);
     }
   }
