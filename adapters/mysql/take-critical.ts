@@ -1,6 +1,7 @@
 /**
  * Make and take: critical tasks that are due become jobs that are the worker's already, in one transaction: the worker's own row
- * FOR SHARE, the tasks, their jobs, their advance, and the claim of those jobs. Eight statements with BEGIN and COMMIT.
+ * FOR SHARE, the tasks, their jobs, their advance, and the claim of those jobs. Eight statements with BEGIN and COMMIT,
+ * nine where jobs of limits are made.
  *
  * A job whose id exists is claimed too if it is pending: it is due all the same. One that others hold, or that has ended, is
  * passed over; jobs of limits only line up. To others the jobs are running from the beginning: nothing of this is seen before the COMMIT.

@@ -1,6 +1,6 @@
 /**
- * Takes slots of limits and jobs from their lines: the worker's own row FOR SHARE, the limits, who holds their slots, the jobs. Ten
- * statements at most with BEGIN and COMMIT, fewer where nothing changes, all within a second.
+ * Takes slots of limits and jobs from their lines: the worker's own row FOR SHARE, the limits, who holds their slots, the jobs. Nine
+ * statements with BEGIN and COMMIT, one more with a rate and one where a holder has died, fewer where nothing changes, all within a second.
  *
  * The row of a limit is the lock of all that belongs to it. Nobody waits for it: a line whose limit another holds just now is left for the
  * next poll. What is added up is therefore exact, and a worker that died holding slots is not counted from the end of its lease on.
@@ -26,8 +26,7 @@ import {
   BACKSTOP_SLACK_MS,
   FLOOR_SLACK_MS,
   LIMIT_START_AHEAD_MS,
-  START_WINDOW_MS,
-  WORKER_LEASE_MS,
+  TAKE_LEASE_LEFT_MS,
 } from "#core/domain/limits.ts";
 import type {
   HeldLimit,
@@ -48,9 +47,6 @@ import { lockLeaseSql } from "./statements/lock-worker.ts";
 import { selectLimitedSql } from "./statements/select-limited.ts";
 import { type Database, isOutcomeUnknown } from "./transaction.ts";
 
-/** Of a lease that is nearer to its end the worker may have let go already: it would not count on what it got. */
-const LEASE_LEFT_MS = WORKER_LEASE_MS - START_WINDOW_MS;
-
 export async function takeLimited(
   database: Database,
   request: TakeLimitedRequest,
@@ -60,7 +56,7 @@ export async function takeLimited(
   try {
     return await database.transaction(async (session): Promise<TakeLimitedResult> => {
       taken = null;
-      const [own] = await session.select(lockLeaseSql(workerId, LEASE_LEFT_MS));
+      const [own] = await session.select(lockLeaseSql(workerId, TAKE_LEASE_LEFT_MS));
       if (own === undefined) return { kind: "fenced" };
       taken = await take(session, request, own[0] === 1);
       return { kind: "taken", ...taken };
