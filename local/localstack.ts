@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { DATABASE_PREFIX } from "#adapters/mysql/database-names.ts";
+import { retentionEnv } from "#adapters/system/env-parts.ts";
 import { KEYSPACE } from "#migrations/migrate-cassandra.ts";
 import { dockerAnswers } from "./docker-compose.ts";
 import { holdDirectory } from "./hold-directory.ts";
@@ -17,10 +18,6 @@ import { listenForStop, runMain, say } from "./terminal.ts";
 // the CDK from the stacks that go to AWS. LOCALSTACK_PORT (4566); LOCALSTACK_DOCKER=off: from PyPI even where Docker answers.
 
 const PORT_DEFAULT = 4_566;
-const RETENTION = {
-  ARCHIVE_SUCCEEDED_AFTER_SECONDS: "3600",
-  ARCHIVE_ENDED_AFTER_SECONDS: "1209600",
-};
 /** Bootstrap and deploy, on a slow machine. */
 const COMES_UP_MS = 6 * 60_000;
 const CLOUD_STOP_MS = 30_000;
@@ -101,9 +98,10 @@ function cloudSettings(
     CASSANDRA_DATACENTER: env.CASSANDRA_DATACENTER || "datacenter1",
     SECRETS_KEY_FILE: localKeyFile(settings.localDir, env),
     ARCHIVE_SUCCEEDED_AFTER_SECONDS:
-      env.ARCHIVE_SUCCEEDED_AFTER_SECONDS || RETENTION.ARCHIVE_SUCCEEDED_AFTER_SECONDS,
+      env.ARCHIVE_SUCCEEDED_AFTER_SECONDS ||
+      String(retentionEnv.ARCHIVE_SUCCEEDED_AFTER_SECONDS.default),
     ARCHIVE_ENDED_AFTER_SECONDS:
-      env.ARCHIVE_ENDED_AFTER_SECONDS || RETENTION.ARCHIVE_ENDED_AFTER_SECONDS,
+      env.ARCHIVE_ENDED_AFTER_SECONDS || String(retentionEnv.ARCHIVE_ENDED_AFTER_SECONDS.default),
   };
 }
 

@@ -1,9 +1,9 @@
 /** knip refuses a dead file, a dead export, an unused and an unlisted dependency, in every room that it must watch. */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { gateTree, runTool, type TreeFiles } from "./gate-tree.ts";
+import { gateTree, repositoryRoot, runTool, type TreeFiles } from "./gate-tree.ts";
 
 type Issue = { readonly file: string } & Record<
   string,
@@ -99,3 +99,31 @@ function readFixture(path: string): string {
   assert.ok(source);
   return source;
 }
+
+/** knip takes all of limits.ts for used, because its test looks at every one. */
+function unusedBounds(limits: string, others: string): string[] {
+  const named = [...limits.matchAll(/^export const (\w+)/gm)].map((match) => match[1] ?? "");
+  const text = `${limits}\n${others}`;
+  return named.filter((name) => (text.match(new RegExp(`\\b${name}\\b`, "g"))?.length ?? 0) < 2);
+}
+
+describe("bounds", () => {
+  const limits = "core/domain/limits.ts";
+  const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
+
+  it("refuses one that nothing names", () => {
+    const source = "export const A_MAX = 1;\nexport const A_MAX_MS = 2;\nassert(A_MAX_MS < 3);\n";
+    assert.deepEqual(unusedBounds(source, ""), ["A_MAX"]);
+    assert.deepEqual(unusedBounds(source, "take(A_MAX)"), []);
+  });
+
+  it("each has a user, or a relation to hold", () => {
+    const rooms = "{core,adapters,functions,workers,infra,local,migrations}/**/*.ts";
+    const files = globSync(rooms, {
+      cwd: repositoryRoot,
+      exclude: (path) => path === "node_modules",
+    }).filter((path) => path !== limits && !path.endsWith(".test.ts"));
+    assert.ok(files.length > 300);
+    assert.deepEqual(unusedBounds(read(limits), files.map(read).join("\n")), []);
+  });
+});
