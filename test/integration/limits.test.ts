@@ -79,12 +79,24 @@ describe("limits", () => {
     return result.jobs;
   }
 
-  test("a take is nine statements, whatever it is for; one that finds no slot six, one that only lists one", async () => {
+  test("a take is nine statements for any number of lines, ten with a rate, eleven where a holder has died; one that finds no slot six, one that only lists one", async () => {
     for (const tenants of [[1], [2, 3, 4, 5, 6, 7, 8, 9]]) {
       const jobs = await take(tenants.map((tenant) => lineOf(tenant)));
       assert.equal(jobs.length, 3 * tenants.length);
       const taken = ["BEGIN", "SELECT", "SELECT", "SELECT", "INSERT", "SELECT", "UPDATE", "DELETE"];
       assert.deepEqual(verbs(proxy.take()), [...taken, "COMMIT"]);
+    }
+    await shard.limits.put(keyOf(15), { perSecond: 1 });
+    const dead = `'${keyOf(15)}', UNHEX(REPEAT('dd', 16)), 1, UTC_TIMESTAMP(3)`;
+    await databases.run(
+      `INSERT INTO limit_slots (limit_key, worker_id, slots, taken_at) VALUES (${dead})`,
+    );
+    for (const freed of [["DELETE"], []]) {
+      proxy.take();
+      assert.ok((await take([lineOf(15)])).length > 0);
+      const hold = ["BEGIN", "SELECT", "SELECT", "SELECT", ...freed, "INSERT"];
+      const rated = [...hold, "SELECT", "UPDATE", "DELETE", "UPDATE", "COMMIT"];
+      assert.deepEqual(verbs(proxy.take()), rated);
     }
     assert.deepEqual(await take([lineOf(1, { slotsMax: 0 })]), []);
     const none = ["BEGIN", "SELECT", "SELECT", "SELECT", "DELETE", "COMMIT"];
