@@ -13,12 +13,13 @@ import { jobIdFromBytes, type TenantId } from "#core/domain/ids.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
 import { type ArchiverDeps, archiveJobs } from "#core/services/archiver/archive-jobs.ts";
 import { type CassandraServer, startCassandra } from "#local/cassandra-server.ts";
+import { pickPort } from "#local/hold-directory.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { median, rounded } from "./figures.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
-import { type BenchDatabases, freePort, openBenchDatabases } from "./stack.ts";
+import { type BenchDatabases, openBenchDatabases } from "./stack.ts";
 
 const TASKS = 200;
 const ROWS = 20_000;
@@ -47,7 +48,7 @@ async function runP9(context: ScenarioContext): Promise<ScenarioOutcome> {
   const databases = open.use(await openBenchDatabases("p9", context));
   const dir = join(resolve(process.env.LOCAL_DIR || ".local"), "bench", "cassandra");
   const { say, signal } = context;
-  const options = { dir, port: await freePort(), onProgress: say, signal };
+  const options = { dir, port: await pickPort(0), onProgress: say, signal };
   const cassandra = await startCassandra(options);
   open.defer(() => cassandra.stop());
   const { contactPoints } = cassandra;

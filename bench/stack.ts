@@ -1,9 +1,9 @@
 /** What a scenario runs on: MySQL with durable settings, databases of its own, a sink and workers as separate processes. */
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { controlDatabase, SHARD_NAMES, shardDatabase } from "#adapters/mysql/database-names.ts";
+import { pickPort } from "#local/hold-directory.ts";
 import { startMysql } from "#local/mysql-server.ts";
 import { migrate } from "#migrations/migrate.ts";
 import type { SinkCall, SinkTotals } from "#test/support/sink.ts";
@@ -34,7 +34,7 @@ export async function openBenchDatabases(
 ): Promise<BenchDatabases> {
   const dir = join(resolve(process.env.LOCAL_DIR || ".local"), "bench", "mysql");
   const env = { MYSQL_POOL: BUFFER_POOL, MYSQL_REDO: REDO_LOG, ...process.env };
-  const server = await startMysql({ dir, port: await freePort(), env, onProgress: say, signal });
+  const server = await startMysql({ dir, port: await pickPort(0), env, onProgress: say, signal });
   try {
     const databasePrefix = `bench_${scenario}_`;
     const uri = server.url;
@@ -99,19 +99,4 @@ export async function startSink(): Promise<SinkProcess> {
     },
     [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
-}
-
-/** A port of the loopback interface that nothing listens on now. */
-export function freePort(): Promise<number> {
-  return new Promise((found, failed) => {
-    const server = createServer();
-    server.once("error", failed);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => {
-        if (typeof address === "object" && address) found(address.port);
-        else failed(new Error("no port of the loopback interface is free"));
-      });
-    });
-  });
 }

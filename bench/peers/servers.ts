@@ -1,14 +1,15 @@
 /** The servers that the peers need, as durable as ours: each commit is on the disk before it is answered. */
+
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pickPort } from "#local/hold-directory.ts";
 import { runCommand } from "#local/run-command.ts";
 import { SetupError } from "#local/setup-error.ts";
 import type { ScenarioContext } from "../scenario.ts";
-import { freePort } from "../stack.ts";
 
 const INSTALL_MS = 300_000;
 const START_MS = 30_000;
@@ -36,7 +37,7 @@ export async function startPostgres(context: ScenarioContext): Promise<PeerServe
   else chmodSync(dir, 0o700);
   const [initdb = "", ...args] = [...asOwner, join(bin, "initdb")];
   await succeed(initdb, [...args, "-D", data, "-U", "peers", "-A", "trust"], context.signal);
-  const port = await freePort();
+  const port = await pickPort(0);
   const settings = {
     port,
     listen_addresses: "127.0.0.1",
@@ -60,7 +61,7 @@ export async function startPostgres(context: ScenarioContext): Promise<PeerServe
 export async function startRedis(context: ScenarioContext): Promise<PeerServer> {
   await ensure(() => onPath("redis-server"), "redis-server", context);
   const dir = mkdtempSync(join(tmpdir(), "peers-redis-"));
-  const port = await freePort();
+  const port = await pickPort(0);
   const settings = `--port ${port} --bind 127.0.0.1 --dir ${dir} --appendonly yes --appendfsync always --save '' --maxmemory-policy noeviction`;
   const args = settings.split(" ").map((word) => word.replaceAll("'", ""));
   const server = await start(["redis-server", ...args], port, dir);
