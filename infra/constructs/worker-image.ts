@@ -13,6 +13,6 @@ export function workerImage(): ContainerImage {
     file: "workers/Dockerfile",
     platform: Platform.LINUX_ARM64,
     ignoreMode: IgnoreMode.DOCKER,
-    exclude: ["*", ...FILES.map((path) => `!${path}`), "**/*.test.ts"],
+    exclude: ["*", ...FILES.map((path) => `!${path}`), "**/*.test.ts", "adapters/memory"],
   });
 }

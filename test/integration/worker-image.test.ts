@@ -66,7 +66,8 @@ function follow(instruction: string, value: string): void {
     for (const source of words)
       cpSync(join(ROOT, source), join(app, target === "./" ? source : target), {
         recursive: true,
-        filter: (path) => !path.endsWith(".test.ts"),
+        // As infra/constructs/worker-image.ts leaves out.
+        filter: (path) => !path.endsWith(".test.ts") && path !== join(ROOT, "adapters/memory"),
       });
   }
   if (instruction === "RUN")
