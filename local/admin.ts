@@ -2,9 +2,10 @@
  * Tenants, API keys and IAM principals of any deployment: `npm run admin -- --help`.
  * Exit codes: 0 done, 1 refused or the database is away, 2 the command line is wrong. Errors are one line on stderr.
  */
-import { openMasterKey } from "#adapters/crypto/open-master-key.ts";
 import { openVault } from "#adapters/crypto/vault.ts";
-import { openRotatingAccount, type RotatingAccount } from "#adapters/mysql/account.ts";
+import { openAccount } from "#adapters/deployment/open-account.ts";
+import { openMasterKey } from "#adapters/deployment/open-master-key.ts";
+import type { RotatingAccount } from "#adapters/mysql/account.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { controlDatabase, DATABASE_PREFIX } from "#adapters/mysql/database-names.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
@@ -82,7 +83,9 @@ async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise
   const databasePrefix = process.env.DATABASE_PREFIX || DATABASE_PREFIX;
   controlDatabase(databasePrefix);
   const url = findMysqlUrl(mysqlUrl);
-  const mysql: Mysql = { mysqlUrl: url, databasePrefix, account: accountOf(process.env) };
+  // The account of a secret is fetched with the credentials of whoever calls.
+  const account = await openAccount({ MYSQL_SECRET_ARN: process.env.MYSQL_SECRET_ARN ?? "" }, null);
+  const mysql: Mysql = { mysqlUrl: url, databasePrefix, account };
   const control = openControlStore(mysql);
   try {
     return await command.run(
@@ -114,15 +117,6 @@ interface Mysql {
   readonly account: RotatingAccount | null;
 }
 
-/** Where the account is a secret of Secrets Manager, as in AWS; fetched with the credentials of whoever calls. */
-function accountOf({ MYSQL_SECRET_ARN: secretId = "" }: NodeJS.ProcessEnv): RotatingAccount | null {
-  if (secretId === "") return null;
-  return openRotatingAccount(async () => {
-    const { openAccountSecret } = await import("#adapters/aws/database-account.ts");
-    return openAccountSecret({ secretId })();
-  }, null);
-}
-
 async function withShards<Result>(
   mysql: Mysql,
   work: (shards: Shards) => Promise<Result>,
@@ -141,10 +135,7 @@ async function withSigning<Result>(
 ): Promise<Result> {
   const { SECRETS_KMS_KEY = "" } = process.env;
   const SECRETS_KEY_FILE = localKeyFile(readSettings(process.env).localDir, process.env);
-  const masterKey = await openMasterKey({ SECRETS_KEY_FILE, SECRETS_KMS_KEY }, async (keyId) => {
-    const { openKmsMasterKey } = await import("#adapters/aws/kms-master-key.ts");
-    return openKmsMasterKey({ keyId });
-  });
+  const masterKey = await openMasterKey({ SECRETS_KEY_FILE, SECRETS_KMS_KEY });
   return withShards(mysql, (shards) => {
     const storeOf = (id: TenantId) => shards.forTenant(id).secrets;
     const sealer = openVault({ masterKey, storeOf, clock: systemClock });

@@ -8,7 +8,6 @@ import { ConfigurationInvalid } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { KeyContext } from "#core/ports/secrets.ts";
 import { makeKeyFile, readKeyFile } from "./key-file.ts";
-import { openMasterKey } from "./open-master-key.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "key-file-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -81,20 +80,4 @@ test("what is missing, open to others or malformed is named, never shown", () =>
         message.test(error.message) &&
         !error.message.includes(secret),
     );
-});
-
-test("one of the two settings names the master key", async () => {
-  const never = () => assert.fail("KMS is not asked");
-  const none = { SECRETS_KEY_FILE: "", SECRETS_KMS_KEY: "" };
-  await assert.rejects(openMasterKey(none, never), ConfigurationInvalid);
-  const both = { SECRETS_KEY_FILE: "a", SECRETS_KMS_KEY: "b" };
-  await assert.rejects(openMasterKey(both, never), ConfigurationInvalid);
-  const path = join(folder, "named");
-  makeKeyFile(path);
-  const file = await openMasterKey({ ...none, SECRETS_KEY_FILE: path }, never);
-  const kms = await openMasterKey({ ...none, SECRETS_KMS_KEY: "alias/k" }, async (keyId) => {
-    assert.equal(keyId, "alias/k");
-    return file;
-  });
-  assert.equal(kms, file);
 });

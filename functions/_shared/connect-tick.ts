@@ -1,9 +1,9 @@
+import { openAccount } from "#adapters/deployment/open-account.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { openLogger, type ProcessLogger } from "#adapters/system/logger.ts";
 import { type MetricsInMemory, openMetrics } from "#adapters/system/metrics.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import type { ApiEnv } from "./connect.ts";
-import { openAccount } from "./open-account.ts";
 
 export interface ConnectedTick {
   readonly logger: ProcessLogger;

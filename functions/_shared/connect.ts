@@ -1,4 +1,5 @@
 /** What a Lambda function opens once, when its module is loaded, and keeps for all of its invocations. */
+import { openAccount } from "#adapters/deployment/open-account.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
@@ -10,7 +11,6 @@ import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { Shards } from "#core/ports/shards.ts";
-import { openAccount } from "./open-account.ts";
 
 export interface ApiEnv {
   readonly MYSQL_URL: string;

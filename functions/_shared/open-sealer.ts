@@ -1,5 +1,5 @@
-import { type MasterKeySettings, openMasterKey } from "#adapters/crypto/open-master-key.ts";
 import { openVault } from "#adapters/crypto/vault.ts";
+import { type MasterKeySettings, openMasterKey } from "#adapters/deployment/open-master-key.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Sealer } from "#core/ports/secrets.ts";
 import type { Shards } from "#core/ports/shards.ts";
@@ -9,9 +9,6 @@ export async function openSealer(
   env: MasterKeySettings,
   { shards, clock }: { readonly shards: Shards; readonly clock: Clock },
 ): Promise<Sealer> {
-  const masterKey = await openMasterKey(env, async (keyId) => {
-    const { openKmsMasterKey } = await import("#adapters/aws/kms-master-key.ts");
-    return openKmsMasterKey({ keyId });
-  });
+  const masterKey = await openMasterKey(env);
   return openVault({ masterKey, storeOf: (id) => shards.forTenant(id).secrets, clock });
 }

@@ -1,12 +1,13 @@
 /** Entry point of the key authorizer: a Lambda function that API Gateway asks about keys that it has not seen for a while. */
+
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from "aws-lambda";
+import { openAccount } from "#adapters/deployment/open-account.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { systemDigest } from "#adapters/system/digest.ts";
 import { openLogger } from "#adapters/system/logger.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
 import { rememberPrincipals } from "#core/services/access/remember-principals.ts";
-import { openAccount } from "../_shared/open-account.ts";
 import { processEnv } from "../_shared/process-env.ts";
 import { authorizeKey } from "./authorize.ts";
 import { keyAuthorizerEnv } from "./env.ts";

@@ -96,6 +96,11 @@ export const boundaries: readonly Boundary[] = [
     allowed: ["@aws-sdk/client-kms", "cassandra-driver", "node:crypto"],
   },
   {
+    from: "adapters/deployment/importer.ts",
+    refused: ["#adapters/http/caller.ts", "#adapters/memory/memory-shards.ts", "mysql2", "zod"],
+    allowed: ["#adapters/aws/kms-master-key.ts", "#adapters/mysql/account.ts", "./open-account.ts"],
+  },
+  {
     from: "adapters/cassandra/importer.ts",
     refused: ["#adapters/aws/keyspaces-security.ts", "@aws-sdk/client-kms", "mysql2"],
     allowed: ["#core/ports/history-store.ts", "cassandra-driver", "node:fs/promises"],

@@ -1,5 +1,5 @@
-import { type MasterKeySettings, openMasterKey } from "#adapters/crypto/open-master-key.ts";
 import { assertMasterKeyFits, openVault, type Vault } from "#adapters/crypto/vault.ts";
+import { type MasterKeySettings, openMasterKey } from "#adapters/deployment/open-master-key.ts";
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -20,10 +20,7 @@ export async function openVaultOf(
   env: MasterKeySettings,
   { shard, clock, logger }: VaultDeps,
 ): Promise<Vault> {
-  const masterKey = await openMasterKey(env, async (keyId) => {
-    const { openKmsMasterKey } = await import("#adapters/aws/kms-master-key.ts");
-    return openKmsMasterKey({ keyId });
-  });
+  const masterKey = await openMasterKey(env);
   const setting = env.SECRETS_KMS_KEY === "" ? "SECRETS_KEY_FILE" : "SECRETS_KMS_KEY";
   try {
     await assertMasterKeyFits(masterKey, shard.secrets, setting);

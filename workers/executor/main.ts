@@ -1,11 +1,11 @@
 import { openSigner } from "#adapters/crypto/webhook-signer.ts";
+import { openAccount } from "#adapters/deployment/open-account.ts";
 import { openCaller } from "#adapters/http/caller.ts";
 import { createEgressPolicy } from "#adapters/http/egress-policy.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemDigest } from "#adapters/system/digest.ts";
 import { Executor } from "#core/services/executor/executor.ts";
 import { keepWeights } from "../_shared/keep-weights.ts";
-import { openAccount } from "../_shared/open-account.ts";
 import { openVaultOf } from "../_shared/open-vault.ts";
 import { retentionOf, runWorker } from "../_shared/run-worker.ts";
 import { shardNamed } from "../_shared/shard-named.ts";

@@ -1,7 +1,7 @@
+import { openAccount } from "#adapters/deployment/open-account.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { Scheduler } from "#core/services/scheduler/scheduler.ts";
 import { keepWeights } from "../_shared/keep-weights.ts";
-import { openAccount } from "../_shared/open-account.ts";
 import { runLoop } from "../_shared/run-loop.ts";
 import { retentionOf, runWorker } from "../_shared/run-worker.ts";
 import { shardNamed } from "../_shared/shard-named.ts";
