@@ -35,6 +35,7 @@ import type {
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
 import { cancelJob, listDeadLetters, retry } from "./memory-dead-letters.ts";
+import { jobsInTime } from "./memory-job-lists.ts";
 import { oncePerKey } from "./memory-once-per-key.ts";
 import { listHeldBy, listPastBackstop, rescueJobs } from "./memory-rescue.ts";
 import type { MemoryTables } from "./memory-tables.ts";
@@ -247,20 +248,30 @@ export class MemoryJobStore implements JobStore {
     filter: TaskJobsFilter,
     before: JobId | null,
     limit: number,
+    downTo: JobId | null = null,
   ): Promise<Job[]> {
     return this.#tables.transact("listByTask", (nowMs) => {
-      const { statuses, fromMs, toMs } = filter;
-      const jobs = [...this.#tables.jobs.values()].filter(
+      const { statuses } = filter;
+      const jobs = jobsInTime(this.#tables, taskId, filter, before).filter(
         (job) =>
-          job.taskId === taskId &&
           job.tenantId === tenantId &&
-          (before === null || job.id < before) &&
-          (fromMs === null || job.scheduledAtMs >= fromMs) &&
-          (toMs === null || job.scheduledAtMs < toMs) &&
+          (downTo === null || job.id >= downTo) &&
           (statuses === null || statuses.includes(shownStatus(job, nowMs))),
       );
-      return jobs.sort((a, b) => (a.id > b.id ? -1 : 1)).slice(0, limit);
+      return jobs.slice(0, limit);
     });
+  }
+
+  findListedDownTo(
+    taskId: TaskId,
+    filter: TaskJobsFilter,
+    before: JobId | null,
+    rows: number,
+  ): Promise<JobId | null> {
+    return this.#tables.transact(
+      "findListedDownTo",
+      () => jobsInTime(this.#tables, taskId, filter, before)[rows - 1]?.id ?? null,
+    );
   }
 
   #isAnyWaiting(): boolean {

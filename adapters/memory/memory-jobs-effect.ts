@@ -1,11 +1,12 @@
 /** What an edit does to the jobs of its task: one event of the state machine, offered to each of them. */
 import { unreachable } from "#core/domain/assert.ts";
-import type { TaskId } from "#core/domain/ids.ts";
+import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
+import { REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent, isFinished } from "#core/domain/job-state.ts";
 import type { Task } from "#core/domain/task.ts";
-import type { JobsEffect } from "#core/ports/task-store.ts";
+import type { JobsEffect, TaskChange } from "#core/ports/task-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 interface At {
@@ -13,24 +14,61 @@ interface At {
   readonly retention: Retention;
 }
 
-/** Applies the effect of an edit that leaves the task as `task`; a cancel also writes the revocation. */
+/**
+ * Applies the effect of an edit that leaves the task as `task`, newest jobs first, to those below `from` where that is given; a cancel
+ * also writes the revocation. Of a cancel or resume notes what it leaves.
+ */
 export function applyJobsEffect(
   tables: MemoryTables,
   task: Task,
   effect: JobsEffect,
   { nowMs, retention }: At,
+  from: JobId | null = null,
 ): void {
   const event = eventOfEffect(tables, task, effect);
   if (event === null) return;
-  for (const job of jobsOf(tables, task.id)) {
+  const left: Job[] = jobsOf(tables, task.id).filter(({ id }) => from === null || id < from);
+  left.sort((a, b) => (a.id > b.id ? -1 : 1));
+  const most = effect.kind === "remove-planned" ? Number.POSITIVE_INFINITY : tables.jobsAtOnce;
+  let below: JobId | null = null;
+  let reached = 0;
+  for (const job of left) {
+    // What is ahead a resume makes anew, or takes back: all of it, or none.
+    if (reached >= most && (effect.kind === "cancel" || job.scheduledAtMs <= nowMs)) break;
     const after = applyEvent(job, event, { nowMs, retention });
+    if (after.kind !== "refused") reached++;
     if (after.kind === "moved") tables.jobs.set(job.id, after.job);
     if (after.kind === "removed") tables.jobs.delete(job.id);
+    below = job.id === left.at(-1)?.id ? null : job.id;
   }
   if (effect.kind === "cancel") {
     tables.revocations.push({ atMs: nowMs, taskId: task.id, jobId: null });
   }
+  if (effect.kind === "remove-planned") return;
+  if (below === null) tables.jobsBelow.delete(task.id);
+  else tables.jobsBelow.set(task.id, below);
 }
+
+/** See TaskStore.goOnWithJobs. */
+export function goOnWithJobs(
+  tables: MemoryTables,
+  task: Task | undefined,
+  change: TaskChange,
+  at: At,
+): "more" | "done" | "none" {
+  const below = task === undefined ? undefined : tables.jobsBelow.get(task.id);
+  if (task === undefined || below === undefined) return "none";
+  const is = { active: "resumed", completed: "resumed", paused: "paused", deleted: "deleted" };
+  if (is[task.status] !== change) return "none";
+  applyJobsEffect(tables, task, EFFECTS[change], at, below);
+  return tables.jobsBelow.has(task.id) ? "more" : "done";
+}
+
+const EFFECTS: Readonly<Record<TaskChange, JobsEffect>> = {
+  paused: { kind: "cancel", reason: REASON_PAUSED },
+  deleted: { kind: "cancel", reason: REASON_DELETED },
+  resumed: { kind: "resume" },
+};
 
 /** Earliest `scheduledAt` of the task's jobs that `remove-planned` would remove now; null when there is none. */
 export function plannedFromMs(tables: MemoryTables, taskId: TaskId, nowMs: number): number | null {

@@ -12,6 +12,7 @@ export function purgeTasks(tables: MemoryTables, limit: number, beforeMs: number
     .slice(0, limit);
   for (const { task } of ended) {
     tables.tasks.delete(task.id);
+    tables.jobsBelow.delete(task.id);
     tables.ranAtMs.delete(task.id);
     tables.removeVersions(task.id);
     tables.secrets.delete(task.id);

@@ -37,6 +37,8 @@ export interface MemoryOptions {
   /** The database's clock. */
   readonly clock: { nowMs(): number };
   readonly hooks?: CommitHooks;
+  /** So many jobs a pause, delete or resume reaches in one transaction, as in MySQL; not given: all of them. */
+  readonly jobsAtOnce?: number;
 }
 
 type MemorySecret = SecretMark & StoredSecret;
@@ -70,6 +72,8 @@ export class MemoryTables {
   /** By task and request version. */
   readonly versions = new Map<string, TaskVersion>();
   readonly jobs = new Map<JobId, Job>();
+  /** Of a task whose last pause, delete or resume has yet to reach its jobs below this one. */
+  readonly jobsBelow = new Map<TaskId, JobId>();
   readonly workers = new Map<WorkerId, WorkerRow>();
   readonly revocations: Revocation[] = [];
   /** By tenant, route and key. */
@@ -97,6 +101,10 @@ export class MemoryTables {
     const result = body(clock.nowMs());
     await hooks?.afterCommit?.(verb);
     return result;
+  }
+
+  get jobsAtOnce(): number {
+    return this.#options.jobsAtOnce ?? Number.POSITIVE_INFINITY;
   }
 
   nowMs(): number {

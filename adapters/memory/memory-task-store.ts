@@ -24,6 +24,7 @@ import type {
   NewTask,
   Ran,
   TaskAdvance,
+  TaskChange,
   TaskEdit,
   TaskFilter,
   TaskQuota,
@@ -33,6 +34,7 @@ import { createTasks, liveTaskNamed, NAME_TAKEN } from "./memory-create-tasks.ts
 import {
   aheadFromMs,
   applyJobsEffect,
+  goOnWithJobs,
   madeOccurrencesMs,
   plannedFromMs,
 } from "./memory-jobs-effect.ts";
@@ -135,13 +137,28 @@ export class MemoryTaskStore implements TaskStore {
         madeMs,
       });
       if (edit.kind === "refuse") return { kind: "refused", refusal: edit.refusal };
-      if (edit.kind === "unchanged") return { kind: "unchanged", current };
+      if (edit.kind === "unchanged")
+        return { kind: "unchanged", current, ...this.#jobsLeft(taskId) };
       if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };
       this.#write(edit.task, edit.newVersion);
       if (edit.secrets !== undefined) this.#tables.changeSecrets(taskId, edit.secrets);
       applyJobsEffect(this.#tables, edit.task, edit.jobsEffect, { nowMs, retention });
       this.#tables.insertJobs(edit.makeJobs);
-      return { kind: "written", current: this.#withVersion(edit.task) };
+      const written = this.#withVersion(edit.task);
+      return { kind: "written", current: written, ...this.#jobsLeft(taskId) };
+    });
+  }
+
+  goOnWithJobs(
+    tenantId: TenantId,
+    taskId: TaskId,
+    change: TaskChange,
+    retention: Retention,
+  ): ReturnType<TaskStore["goOnWithJobs"]> {
+    return this.#tables.transact("goOnWithJobs", (nowMs) => {
+      const task = this.#tables.tasks.get(taskId);
+      const own = task?.tenantId === tenantId ? task : undefined;
+      return goOnWithJobs(this.#tables, own, change, { nowMs, retention });
     });
   }
 
@@ -256,6 +273,10 @@ export class MemoryTaskStore implements TaskStore {
   #live(tenantId: TenantId, taskId: TaskId): Task | null {
     const task = this.#tables.tasks.get(taskId);
     return task?.tenantId === tenantId && task.status !== "deleted" ? task : null;
+  }
+
+  #jobsLeft(taskId: TaskId): { readonly jobsLeft?: true } {
+    return this.#tables.jobsBelow.has(taskId) ? { jobsLeft: true } : {};
   }
 
   #withVersion(task: Task): TaskWithVersion {

@@ -8,6 +8,8 @@ export const ACQUIRE_MS = 2_000;
 export const STATEMENT_MS = 5_000;
 /** From BEGIN to the answer of COMMIT. */
 export const TRANSACTION_MS = 10_000;
+/** For a group of a task's jobs in a transaction of its own: the request that waits for many such has a deadline too. */
+export const CHANGE_JOBS_MS = 5_000;
 export const POLL_MS = 2_000;
 /** For a look that nobody waits for: it must not add to what a database that is slow has to do. */
 export const BACKLOG_MS = 2_000;

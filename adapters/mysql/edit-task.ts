@@ -13,7 +13,6 @@ import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
 import { isDuplicateOf } from "./errors.ts";
 import type { Session } from "./pool.ts";
 import {
-  cancelJobsSql,
   deletePlannedJobsSql,
   deleteUnclaimedJobsSql,
   lockJobsSql,
@@ -21,31 +20,37 @@ import {
   resumeRunningJobsSql,
   selectClockSql,
   selectJobsAheadSql,
-  selectLeftLimitedSql,
   selectMadeOccurrencesSql,
-  selectOpenJobsSql,
   selectPausedJobsSql,
   selectPlannedJobsSql,
 } from "./statements/edit-jobs.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
 import { insertTaskVersionSql } from "./statements/insert-task-version.ts";
-import { deleteLimitedSql, lineUpSql } from "./statements/limited-lines.ts";
+import { lineUpSql } from "./statements/limited-lines.ts";
 import { insertRevocationSql } from "./statements/revocations.ts";
 import { selectTaskSql } from "./statements/select-task.ts";
 import { deleteTaskSecretsSql, upsertTaskSecretsSql } from "./statements/task-secrets.ts";
 import { updateTaskSql } from "./statements/update-task.ts";
-import { readLine, readTaskWithVersion, TASK_LINE } from "./task-rows.ts";
+import { updateJobsBelowSql } from "./statements/walk-jobs.ts";
+import { readLine, readTaskWithVersion, TASK_JOBS_BELOW, TASK_LINE } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
+import { cancelJobs, idsOf, inGroups, type WalkBounds, walkJobs } from "./walk-jobs.ts";
 
 export const NAME_KEY = "tenant_live_name";
-/** Jobs changed by one statement. */
-const GROUP_MAX = 1_000;
+/** What an edit's own transaction reaches of the task's jobs: ordinary tasks' as a whole. */
+export const EDIT_WALK: WalkBounds = { pageRows: 1_000, jobs: 5_000, ms: 4_000 };
+
+interface Locked extends LockedTask {
+  /** Where an earlier change of the task has yet to go on. */
+  readonly jobsBelow: JobId | null;
+}
 
 export async function editTask<R>(
   database: Database,
   target: { readonly tenantId: TenantId; readonly taskId: TaskId },
   decide: (locked: LockedTask) => TaskEdit<R>,
   retention: Retention,
+  bounds: WalkBounds,
 ): Promise<EditResult<R>> {
   try {
     return await database.transaction(async (session) => {
@@ -57,17 +62,23 @@ export async function editTask<R>(
         case "refuse":
           return { kind: "refused", refusal: edit.refusal };
         case "unchanged":
-          return { kind: "unchanged", current: withSecrets(task, version, secrets) };
-        case "write":
-          await write(session, edit, locked, retention);
+          return {
+            kind: "unchanged",
+            ...left(locked.jobsBelow),
+            current: withSecrets(task, version, secrets),
+          };
+        case "write": {
+          const jobsBelow = await write(session, edit, locked, retention, bounds);
           return {
             kind: "written",
+            ...left(jobsBelow),
             current: withSecrets(
               edit.task,
               edit.newVersion ?? version,
               edit.secrets === undefined ? secrets : changeMarks(secrets, edit.secrets),
             ),
           };
+        }
         default:
           return unreachable(edit);
       }
@@ -78,6 +89,10 @@ export async function editTask<R>(
   }
 }
 
+function left(jobsBelow: JobId | null): { readonly jobsLeft?: true } {
+  return jobsBelow === null ? {} : { jobsLeft: true };
+}
+
 function withSecrets(
   task: TaskWithVersion["task"],
   version: TaskWithVersion["version"],
@@ -86,11 +101,7 @@ function withSecrets(
   return secrets.length === 0 ? { task, version } : { task, version, secrets };
 }
 
-async function lock(
-  session: Session,
-  tenantId: TenantId,
-  taskId: TaskId,
-): Promise<LockedTask | null> {
+async function lock(session: Session, tenantId: TenantId, taskId: TaskId): Promise<Locked | null> {
   const [row] = await session.select(selectTaskSql(tenantId, taskId, "update"));
   if (row === undefined) return null;
   const [clock] = await session.select(selectClockSql());
@@ -98,6 +109,7 @@ async function lock(
   const [found] = await session.select(selectJobsAheadSql(taskId, nowMs));
   const locked = readTaskWithVersion(row);
   const { nextRunAtMs } = locked.task;
+  const below = row[TASK_JOBS_BELOW] ?? null;
   const isLate = nextRunAtMs !== null && nextRunAtMs <= nowMs;
   const made = isLate
     ? await session.select(selectMadeOccurrencesSql(taskId, nextRunAtMs, nowMs))
@@ -107,17 +119,20 @@ async function lock(
     ...readLine(row[TASK_LINE]),
     madeMs: made.map((cells) => readInstant(cells[0])),
     nowMs,
+    jobsBelow: below === null ? null : readJobId(below),
     plannedFromMs: readInstantOrNull(found?.[0] ?? null),
     aheadFromMs: readInstantOrNull(found?.[1] ?? null),
   };
 }
 
+/** Tells below which job the task's last change has yet to reach its jobs; null: it has reached all. */
 async function write<R>(
   session: Session,
   edit: Extract<TaskEdit<R>, { kind: "write" }>,
-  locked: LockedTask,
+  locked: Locked,
   retention: Retention,
-): Promise<void> {
+  bounds: WalkBounds,
+): Promise<JobId | null> {
   const { task, newVersion, jobsEffect, makeJobs } = edit;
   const { nowMs } = locked;
   const limitKey = locked.limitKey ?? null;
@@ -126,11 +141,14 @@ async function write<R>(
   assert(written <= 1, "an edit writes one task");
   if (newVersion !== null) await session.write(insertTaskVersionSql(newVersion));
   if (edit.secrets !== undefined) await changeSecrets(session, task.id, edit.secrets);
-  await changeJobs(session, { ...task, limitKey }, jobsEffect, nowMs, retention);
+  const changed = { ...task, limitKey, jobsBelow: locked.jobsBelow };
+  const jobsBelow = await changeJobs(session, changed, jobsEffect, nowMs, retention, bounds);
+  if (jobsBelow !== locked.jobsBelow) await session.write(updateJobsBelowSql(task.id, jobsBelow));
   if (makeJobs.length > 0) await session.write(insertJobsSql(makeJobs));
   const waiting = makeJobs.filter(({ status }) => status === "waiting");
   if (waiting.length > 0) await session.write(lineUpSql(waiting));
   if (jobsEffect.kind === "cancel") await session.write(insertRevocationSql(task.id, null));
+  return jobsBelow;
 }
 
 async function changeSecrets(
@@ -143,32 +161,37 @@ async function changeSecrets(
   if (owned.length > 0) await session.write(upsertTaskSecretsSql(owned));
 }
 
+interface LimitLine {
+  readonly limitKey: LimitKey | null;
+}
+
+/** As write. */
 async function changeJobs(
   session: Session,
-  task: Pick<Task, "id" | "requestVersion"> & { readonly limitKey: LimitKey | null },
+  task: Pick<Task, "id" | "requestVersion"> & Pick<Locked, "jobsBelow"> & LimitLine,
   effect: JobsEffect,
   nowMs: number,
   retention: Retention,
-): Promise<void> {
+  bounds: WalkBounds,
+): Promise<JobId | null> {
   const { id: taskId, requestVersion, limitKey } = task;
   switch (effect.kind) {
     case "keep":
-      return;
+      return task.jobsBelow;
     case "remove-planned": {
       const planned = await idsOf(session, selectPlannedJobsSql(taskId, nowMs));
       await inGroups(planned, (ids) => session.write(deletePlannedJobsSql(ids)));
-      return;
+      return task.jobsBelow;
     }
     case "cancel": {
-      const { reason } = effect;
-      const open = await idsOf(session, selectOpenJobsSql(taskId));
-      await inGroups(open, (ids) => session.write(cancelJobsSql(ids, reason, nowMs, retention)));
-      const left = await idsOf(session, selectLeftLimitedSql(taskId));
-      await inGroups(left, (ids) => session.write(deleteLimitedSql(ids)));
-      return;
+      const { found, before } = await walkJobs(session, taskId, null, "open", bounds);
+      await cancelJobs(session, found, effect.reason, nowMs, retention);
+      return before;
     }
     case "resume": {
-      const paused = await idsOf(session, selectPausedJobsSql(taskId, nowMs));
+      const { found, before } = await walkJobs(session, taskId, null, "running", bounds);
+      const ahead = await idsOf(session, selectPausedJobsSql(taskId, nowMs));
+      const paused = [...new Set([...found, ...ahead])].sort();
       await inGroups(paused, async (ids) => {
         await session.select(lockJobsSql(ids));
         await session.write(resumeRunningJobsSql(ids));
@@ -177,20 +200,9 @@ async function changeJobs(
         if (lined) await session.write(lineUpSql(ids.map((id) => ({ id }))));
         await session.write(deleteUnclaimedJobsSql(ids, nowMs));
       });
-      return;
+      return before;
     }
     default:
-      unreachable(effect);
+      return unreachable(effect);
   }
-}
-
-async function idsOf(session: Session, sql: string): Promise<JobId[]> {
-  return (await session.select(sql)).map((row) => readJobId(row[0]));
-}
-
-async function inGroups(
-  ids: readonly JobId[],
-  change: (group: readonly JobId[]) => Promise<unknown>,
-): Promise<void> {
-  for (let at = 0; at < ids.length; at += GROUP_MAX) await change(ids.slice(at, at + GROUP_MAX));
 }

@@ -25,7 +25,12 @@ import { listDeadLettersSql } from "./statements/list-dead-letters.ts";
 import { listHeldSql, listPastBackstopSql } from "./statements/list-running.ts";
 import { pollSql } from "./statements/poll.ts";
 import { listRevocationsSql } from "./statements/revocations.ts";
-import { listJobsSql, listPresentSql, selectJobSql } from "./statements/select-jobs.ts";
+import {
+  listJobsSql,
+  listPresentSql,
+  selectJobSql,
+  selectListedDownToSql,
+} from "./statements/select-jobs.ts";
 import { takeCritical } from "./take-critical.ts";
 import type { Database } from "./transaction.ts";
 
@@ -71,9 +76,13 @@ export function jobStore(database: Database): JobStore {
       const [row] = await database.select(selectJobSql(tenantId, jobId));
       return row === undefined ? null : readJob(row);
     },
-    async listByTask(tenantId, taskId, filter, before, limit) {
-      const rows = await database.select(listJobsSql(tenantId, taskId, filter, before, limit));
-      return rows.map(readJob);
+    async listByTask(tenantId, taskId, filter, before, limit, downTo = null) {
+      const sql = listJobsSql(tenantId, taskId, filter, before, limit, downTo);
+      return (await database.select(sql)).map(readJob);
+    },
+    async findListedDownTo(taskId, filter, before, rows) {
+      const [row] = await database.select(selectListedDownToSql(taskId, filter, before, rows));
+      return row === undefined ? null : readJobId(row[0]);
     },
   };
 }

@@ -83,8 +83,9 @@ function readTask(row: Row): Task {
   };
 }
 
-/** Which column of selectTaskSql has the line. */
+/** Which column of selectTaskSql has the line, and which `jobs_below`. */
 export const TASK_LINE = 24;
+export const TASK_JOBS_BELOW = 25;
 
 export function readTaskWithVersion(row: Row): TaskWithVersion {
   const task = readTask(row);

@@ -2,7 +2,8 @@
 import { assert } from "#core/domain/assert.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
 import { createTask, createTasks } from "./create-tasks.ts";
-import { editTask } from "./edit-task.ts";
+import { EDIT_WALK, editTask } from "./edit-task.ts";
+import { GROUP_WALK, goOnWithJobs } from "./go-on-with-jobs.ts";
 import { loadCallParts } from "./load-call-parts.ts";
 import { materializeDue } from "./materialize-due.ts";
 import { pruneRows, purgeTasks } from "./purge-tasks.ts";
@@ -17,8 +18,16 @@ import {
 import { selectVersionsSql } from "./statements/select-versions.ts";
 import { readDueAhead, readTaskWithVersion, readVersion } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
+import type { WalkBounds } from "./walk-jobs.ts";
 
-export function taskStore(database: Database): TaskStore {
+/** `walks`: how many jobs a change of their task reaches in one transaction; tests choose fewer. */
+export function taskStore(
+  database: Database,
+  walks: { readonly edit: WalkBounds; readonly group: WalkBounds } = {
+    edit: EDIT_WALK,
+    group: GROUP_WALK,
+  },
+): TaskStore {
   return {
     create: (created, idempotency = null, quota = null) =>
       createTask(database, created, idempotency, quota),
@@ -39,7 +48,9 @@ export function taskStore(database: Database): TaskStore {
       return rows.map(readTaskWithVersion);
     },
     edit: (tenantId, taskId, decide, retention) =>
-      editTask(database, { tenantId, taskId }, decide, retention),
+      editTask(database, { tenantId, taskId }, decide, retention, walks.edit),
+    goOnWithJobs: (tenantId, taskId, change, retention) =>
+      goOnWithJobs(database, { tenantId, taskId }, change, retention, walks.group),
     runNow: (tenantId, taskId, make, idempotency = null) =>
       runNow(database, tenantId, taskId, make, idempotency),
     runTest: (tenantId, taskId, make, limit) => runTest(database, tenantId, taskId, make, limit),

@@ -262,7 +262,7 @@ export interface JobStore {
   find(tenantId: TenantId, jobId: JobId): Promise<Job | null>;
 
   /**
-   * A task's jobs, newest first: ids below `before`, at most `limit`. A running job whose `runAt` has not passed counts as
+   * A task's jobs, newest first: ids below `before`, down to `downTo` where it is given, at most `limit`. A running job whose `runAt` has not passed counts as
    * pending in the filter; rows come as they are stored, but for large payloads: their bodies may be left out, with their size in
    * `bodyBytes`.
    */
@@ -272,7 +272,19 @@ export interface JobStore {
     filter: TaskJobsFilter,
     before: JobId | null,
     limit: number,
+    downTo?: JobId | null,
   ): Promise<Job[]>;
+
+  /**
+   * Where a list by status may end that goes over `rows` jobs below `before` in the filter's times, whatever their status: the id of
+   * the last of them, or null when there are fewer.
+   */
+  findListedDownTo(
+    taskId: TaskId,
+    filter: TaskJobsFilter,
+    before: JobId | null,
+    rows: number,
+  ): Promise<JobId | null>;
 
   /**
    * Dead jobs of the tenant, the last that died first, below `before`, at most `limit`; payloads as in listByTask. Without test

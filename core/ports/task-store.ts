@@ -54,10 +54,18 @@ export type TaskEdit<R> =
     };
 
 export type EditResult<R> =
-  | { readonly kind: "written" | "unchanged"; readonly current: TaskWithVersion }
+  | {
+      readonly kind: "written" | "unchanged";
+      readonly current: TaskWithVersion;
+      /** The task's last cancel or resume has not reached all of its jobs, which are too many for one transaction: see `goOnWithJobs`. */
+      readonly jobsLeft?: true;
+    }
   | { readonly kind: "refused"; readonly refusal: R }
   | { readonly kind: "name-taken" }
   | { readonly kind: "not-found" };
+
+/** What the edit that has left jobs made of its task. */
+export type TaskChange = "paused" | "deleted" | "resumed";
 
 /** A run by hand, with the request that it sends. */
 export interface MadeRun {
@@ -211,6 +219,17 @@ export interface TaskStore {
     decide: (locked: LockedTask) => TaskEdit<R>,
     retention: Retention,
   ): Promise<EditResult<R>>;
+
+  /**
+   * Applies the effect of the edit that made the task `change` to a group of the jobs that it has left, newest first, in one transaction
+   * under the task's lock; a cancel's with a revocation anew. "none": no job is left, or the task is not so any more.
+   */
+  goOnWithJobs(
+    tenantId: TenantId,
+    taskId: TaskId,
+    change: TaskChange,
+    retention: Retention,
+  ): Promise<"more" | "done" | "none">;
 
   /** Reads a live task FOR SHARE and inserts the job that `make` builds (again with a fresh id while that id exists). */
   runNow<R = never>(

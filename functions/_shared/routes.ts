@@ -84,6 +84,7 @@ export const ROUTES = [
     operation: "deleteTask",
     handler: "tasks-api",
     scope: "write",
+    deadlineMs: 28_000,
   },
   {
     method: "POST",
@@ -91,6 +92,7 @@ export const ROUTES = [
     operation: "pauseTask",
     handler: "tasks-api",
     scope: "write",
+    deadlineMs: 28_000,
   },
   {
     method: "POST",
@@ -98,6 +100,7 @@ export const ROUTES = [
     operation: "resumeTask",
     handler: "tasks-api",
     scope: "write",
+    deadlineMs: 28_000,
   },
   {
     method: "POST",

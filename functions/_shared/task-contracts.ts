@@ -245,7 +245,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     tag: "tasks",
     summary: "Delete a task",
     description:
-      "Its name is free at once. Its jobs stay readable; those that have not begun are cancelled.",
+      "Its name is free at once. Its jobs stay readable; those that have not begun are cancelled. 503 that says so: more jobs than one request gets through; ask again until it is 204 or 404.",
     query: null,
     headers: ["if-match"],
     body: null,
@@ -255,7 +255,8 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
   pauseTask: {
     tag: "tasks",
     summary: "Pause a task",
-    description: "Jobs that have not begun are cancelled. Pausing a paused task changes nothing.",
+    description:
+      "Jobs that have not begun are cancelled. Pausing a paused task changes nothing. 503 that says so: more jobs than one request gets through; ask again until it is 200.",
     query: null,
     body: NOTHING,
     answers: { 200: theTask },

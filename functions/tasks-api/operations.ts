@@ -112,6 +112,7 @@ async function remove(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswe
   const { tenantId } = request.principal;
   const result = await deleteTask(deps, tenantId, taskIdOf(request), ifVersionOf(request));
   if (result.kind === "not-found") throw noSuchTask();
+  if (result.kind === "jobs-left") throw jobsLeft("deleted", "cancelled");
   if (result.kind === "refused" && result.refusal.kind === "version-mismatch")
     throw versionMismatch(result.refusal.version);
   return { status: 204, body: null };
@@ -132,11 +133,19 @@ async function changeState(
       return taskAnswer(result.current);
     case "refused":
       throw new HttpProblem(409, `the task is completed: it cannot be ${done}`);
+    case "jobs-left":
+      throw jobsLeft(done, done === "paused" ? "cancelled" : "taken back");
     case "not-found":
       throw noSuchTask();
     case "name-taken":
       throw nameTaken();
   }
+}
+
+/** Time was up: the task itself is as was asked. */
+function jobsLeft(done: string, becoming: string): HttpProblem {
+  const detail = `the task is ${done}, but it has more jobs than one request gets through: some are still to be ${becoming}; ask the same again to go on`;
+  return new HttpProblem(503, detail, { headers: { "retry-after": "1" } });
 }
 
 async function run(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {

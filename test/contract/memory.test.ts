@@ -7,6 +7,7 @@ import type { ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
 import { jobStoreContract } from "./job-store.contract.ts";
 import { limitStoreContract } from "./limit-store.contract.ts";
+import { JOBS_AT_ONCE, manyJobsContract } from "./many-jobs.contract.ts";
 import { secretStoreContract } from "./secret-store.contract.ts";
 import { taskStoreContract } from "./task-store.contract.ts";
 import { workerStoreContract } from "./worker-store.contract.ts";
@@ -24,8 +25,10 @@ function deadOf(jobs: ReadonlyMap<JobId, Job>, tenantId: TenantId): JobId[] {
   return dead.map(({ id }) => id);
 }
 
-async function open(): Promise<ContractStore> {
-  const shards = openMemoryShards({ clock: tickingClock() });
+const open = () => openAtOnce();
+
+async function openAtOnce(jobsAtOnce = Number.POSITIVE_INFINITY): Promise<ContractStore> {
+  const shards = openMemoryShards({ clock: tickingClock(), jobsAtOnce });
   const [shard] = shards.all();
   if (shard === undefined) throw new Error("there is one shard");
   const { jobs, workers } = shards.tables;
@@ -49,6 +52,7 @@ async function open(): Promise<ContractStore> {
 }
 
 taskStoreContract("memory", open);
+manyJobsContract("memory", () => openAtOnce(JOBS_AT_ONCE));
 jobStoreContract("memory", open);
 workerStoreContract("memory", open);
 limitStoreContract("memory", open);

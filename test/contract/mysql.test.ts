@@ -3,10 +3,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readInstant } from "#adapters/mysql/cells.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
+import { shardDatabase } from "#adapters/mysql/database-names.ts";
 import { instant, jobId, text, workerId } from "#adapters/mysql/literals.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import { deleteLimitedSql, lineUpSql } from "#adapters/mysql/statements/limited-lines.ts";
+import { taskStore } from "#adapters/mysql/task-store.ts";
+import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
 import { jobIdFromBytes, partitionOfJob } from "#core/domain/ids.ts";
 import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Shards } from "#core/ports/shards.ts";
@@ -16,6 +19,7 @@ import type { ContractControl, ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";
 import { jobStoreContract } from "./job-store.contract.ts";
 import { limitStoreContract } from "./limit-store.contract.ts";
+import { JOBS_AT_ONCE, manyJobsContract } from "./many-jobs.contract.ts";
 import { secretStoreContract } from "./secret-store.contract.ts";
 import { taskStoreContract } from "./task-store.contract.ts";
 import { workerStoreContract } from "./worker-store.contract.ts";
@@ -23,17 +27,21 @@ import { workerStoreContract } from "./worker-store.contract.ts";
 let databases: TestDatabases;
 let shards: Shards;
 let control: ControlStore & { close(): Promise<void> };
+let database: Database;
 
 before(async () => {
   databases = await makeTestDatabases();
   const { mysqlUrl, databasePrefix } = databases;
   shards = openShards({ mysqlUrl, databasePrefix });
   control = openControlStore({ mysqlUrl, databasePrefix });
+  const name = shardDatabase("0", databasePrefix);
+  database = openDatabase({ mysqlUrl, database: name, poolSize: 2, logger: null });
 });
 
 after(async () => {
   await shards.close();
   await control.close();
+  await database.close();
   await databases.drop();
 });
 
@@ -121,7 +129,16 @@ test("sessions run in a zone that is not UTC, so that a zone mistake cannot hide
   assert.notEqual(new Date(2026, 0, 1).getTimezoneOffset(), 0, "run with TZ=America/St_Johns");
 });
 
+/** Walks row by row. */
+async function openAtOnce(): Promise<ContractStore> {
+  const store = await open();
+  const walk = { pageRows: 1, jobs: JOBS_AT_ONCE, ms: 10_000 };
+  const tasks = taskStore(database, { edit: walk, group: walk });
+  return { ...store, shard: { ...store.shard, tasks } };
+}
+
 taskStoreContract("mysql", open);
+manyJobsContract("mysql", openAtOnce);
 jobStoreContract("mysql", open);
 workerStoreContract("mysql", open);
 limitStoreContract("mysql", open);

@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { openShards } from "#adapters/mysql/shards.ts";
+import { systemClock } from "#adapters/system/clock.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { makeWorkerId, type TenantId, taskIdFromBytes } from "#core/domain/ids.ts";
 import type { Shards } from "#core/ports/shards.ts";
@@ -140,7 +141,7 @@ describe("an executor killed with 10 calls under way and 50 jobs waiting", {
     );
     for (const [at, { task_id, tenant_id }] of rows.entries()) {
       const [id, tenantId] = [taskIdFromBytes(task_id), tenant_id as TenantId];
-      const deps = { shards, random: systemRandom, retention: RETENTION };
+      const deps = { shards, clock: systemClock, random: systemRandom, retention: RETENTION };
       if (at % 2 === 0) assert.equal((await pauseTask(deps, tenantId, id)).kind, "written");
       else assert.equal((await deleteTask(deps, tenantId, id, null)).kind, "written");
     }

@@ -46,6 +46,7 @@ import * as taskQuota from "#adapters/mysql/statements/task-quota.ts";
 import * as tenants from "#adapters/mysql/statements/tenants.ts";
 import * as testCalls from "#adapters/mysql/statements/test-calls.ts";
 import { updateTaskSql } from "#adapters/mysql/statements/update-task.ts";
+import * as walkJobs from "#adapters/mysql/statements/walk-jobs.ts";
 import * as workers from "#adapters/mysql/statements/workers.ts";
 import { endpointKey, tenantKey } from "#core/domain/call-limit.ts";
 import {
@@ -181,6 +182,7 @@ function groups(size: number): Sample[] {
   const jobIds = jobs.map(({ id }) => id);
   const statements = {
     cancelJobsSql: editJobs.cancelJobsSql(jobIds, "task paused", NOW_MS, RETENTION),
+    selectLeftLimitedSql: editJobs.selectLeftLimitedSql(jobIds),
     deletePlannedJobsSql: editJobs.deletePlannedJobsSql(jobIds),
     deleteUnclaimedJobsSql: editJobs.deleteUnclaimedJobsSql(jobIds, NOW_MS),
     lockJobsSql: editJobs.lockJobsSql(jobIds),
@@ -306,11 +308,15 @@ function singles(): Sample[] {
   const tasksFilter = { status: null, priority: "high" as const, tag: "a" };
   const jobsFilter = { statuses: ["pending" as const, "dead" as const], fromMs: 0, toMs: NOW_MS };
   const statements = {
-    selectOpenJobsSql: editJobs.selectOpenJobsSql(id),
+    selectPageEndSql: walkJobs.selectPageEndSql(id, job, 2_000),
+    "selectPageEndSql, first": walkJobs.selectPageEndSql(id, null, 2_000),
+    selectWalkedJobsSql: walkJobs.selectWalkedJobsSql(id, job, job, "open"),
+    "selectWalkedJobsSql, all": walkJobs.selectWalkedJobsSql(id, null, null, "running"),
+    updateJobsBelowSql: walkJobs.updateJobsBelowSql(id, job),
+    lockJobsBelowSql: walkJobs.lockJobsBelowSql(TENANT, id),
     selectPausedJobsSql: editJobs.selectPausedJobsSql(id, NOW_MS),
     selectPlannedJobsSql: editJobs.selectPlannedJobsSql(id, NOW_MS),
     selectClockSql: editJobs.selectClockSql(),
-    selectLeftLimitedSql: editJobs.selectLeftLimitedSql(id),
     selectJobsAheadSql: editJobs.selectJobsAheadSql(id, NOW_MS),
     selectMadeOccurrencesSql: editJobs.selectMadeOccurrencesSql(id, NOW_MS, NOW_MS),
     insertTaskSql: insertTask.insertTaskSql({
@@ -373,13 +379,15 @@ function singles(): Sample[] {
     }),
     listPresentSql: selectJobs.listPresentSql([job]),
     selectJobSql: selectJobs.selectJobSql(TENANT, job),
-    listJobsSql: selectJobs.listJobsSql(TENANT, id, jobsFilter, job, 50),
+    listJobsSql: selectJobs.listJobsSql(TENANT, id, jobsFilter, job, 50, job),
+    selectListedDownToSql: selectJobs.selectListedDownToSql(id, jobsFilter, job, 5_000),
     "listJobsSql, plain": selectJobs.listJobsSql(
       TENANT,
       id,
       { statuses: null, fromMs: null, toMs: null },
       null,
       50,
+      null,
     ),
     insertRevocationSql: revocations.insertRevocationSql(id, null),
     listRevocationsSql: revocations.listRevocationsSql(30_000),

@@ -41,7 +41,15 @@ const SLOW_MS_MAX = 7_000;
 const READS = new Set<string>([
   ...["poll", "find", "findByName", "exists", "list", "lookAhead", "loadVersions", "loadCallParts"],
   ...["listHeldBy", "listPastBackstop", "listArchivable", "countArchivable", "listRevocations"],
-  ...["listPresent", "listByTask", "listDeadLetters", "listExpired", "listFenced", "adopt"],
+  ...[
+    "listPresent",
+    "listByTask",
+    "findListedDownTo",
+    "listDeadLetters",
+    "listExpired",
+    "listFenced",
+    "adopt",
+  ],
   ...["listSigningSecrets", "listLines", "countWaiting"],
 ]);
 const SAFE_TO_REPEAT = new Set<string>([

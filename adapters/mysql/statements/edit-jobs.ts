@@ -2,7 +2,7 @@
  * What edits do to the jobs of their task. All run in the edit's transaction, under the task's row lock, which keeps ticks,
  * runs by hand and retries out; executors are not kept out, hence each statement's guards.
  *
- * First the ids are read without locks, by index by_task (task_id, id); then rows are changed by primary key, a group at a time,
+ * First the ids are read without locks, by index by_task (task_id, id), here or in walk-jobs.ts; then rows are changed by primary key, a group at a time,
  * in key order. A locking range over by_task would also wait for the first row behind its end, which is another task's: with
  * a group of results that walks the primary key that is a deadlock (met in test/e2e/races.test.ts). Nothing is missed between
  * the two: while the task's row is locked no job joins those that are read, jobs only leave them or move among them.
@@ -64,11 +64,6 @@ export function deletePlannedJobsSql(jobs: readonly JobId[]): string {
   return `DELETE jobs, limited FROM ${group(jobs)} LEFT JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = jobs.id WHERE jobs.status IN ('pending', 'waiting') AND jobs.claim_no = 0`;
 }
 
-/** What a cancel concerns. Locks: none. Result: ids in order. */
-export function selectOpenJobsSql(id: TaskId): string {
-  return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE task_id = ${taskId(id)} AND status IN ('pending', 'waiting', 'running') ORDER BY id`;
-}
-
 /**
  * Events 12 and 13 in one statement: two would miss a job that moves between them. What waits is cancelled; what runs is
  * marked, a pause only where there is no mark. Waits for claims and results under way, then sees what they left.
@@ -96,21 +91,21 @@ export function cancelJobsSql(
 }
 
 /**
- * Which rows of `limited` the cancelled jobs leave behind. Read without locks, then deleted by key: a locking read would walk
- * finished rows that a late result may hold.
- * Result: ids.
+ * Which rows of `limited` the jobs leave behind that are cancelled by now. Read without locks, then deleted by key: a locking read
+ * would walk finished rows that a late result may hold.
+ * Index: primary keys. Result: ids.
  */
-export function selectLeftLimitedSql(id: TaskId): string {
-  return `SELECT limited.job_id FROM jobs FORCE INDEX (by_task) STRAIGHT_JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = jobs.id WHERE jobs.task_id = ${taskId(id)} AND jobs.status = 'cancelled' ORDER BY jobs.id`;
+export function selectLeftLimitedSql(jobs: readonly JobId[]): string {
+  return `SELECT limited.job_id FROM ${group(jobs)} STRAIGHT_JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = jobs.id WHERE jobs.status = 'cancelled'`;
 }
 
 /**
- * What a resume concerns: what runs, and what the pause cancelled and is not due yet. A running job may become cancelled
- * meanwhile: it is named too.
+ * What a resume concerns among what is still ahead: what runs, and what the pause cancelled. A running job may become cancelled
+ * meanwhile: it is named too. (What runs and is not ahead is found by a walk.)
  * Locks: none. Result: ids in order.
  */
 export function selectPausedJobsSql(id: TaskId, nowMs: number): string {
-  return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE task_id = ${taskId(id)} AND (status = 'running' OR (id >= ${jobIdsFrom(nowMs)} AND ${pausedLater("", nowMs)})) ORDER BY id`;
+  return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE task_id = ${taskId(id)} AND id >= ${jobIdsFrom(nowMs)} AND (status = 'running' OR (${pausedLater("", nowMs)})) ORDER BY id`;
 }
 
 /**

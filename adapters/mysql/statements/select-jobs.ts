@@ -30,7 +30,7 @@ export function listPresentSql(ids: readonly JobId[]): string {
 /**
  * A task's jobs, newest first. Times are ranges of ids, which begin with `scheduled_at`.
  *
- * Index: by_task (task_id, id) backwards; stops at the limit. A filter by status walks what it leaves out.
+ * Index: by_task (task_id, id) backwards; stops at the limit, or below `downTo`: a filter by status walks what it leaves out.
  * Locks: none. Isolation: READ COMMITTED. Result: at most `limit` rows.
  */
 export function listJobsSql(
@@ -39,13 +39,34 @@ export function listJobsSql(
   filter: TaskJobsFilter,
   before: JobId | null,
   limit: number,
+  downTo: JobId | null,
 ): string {
-  const conditions = [`task_id = ${taskId(task)}`, `tenant_id = ${text(tenantId)}`];
-  if (before !== null) conditions.push(`id < ${jobId(before)}`);
-  if (filter.fromMs !== null) conditions.push(`id >= ${jobIdsFrom(filter.fromMs)}`);
-  if (filter.toMs !== null) conditions.push(`id < ${jobIdsFrom(filter.toMs)}`);
+  const conditions = [...inTime(task, filter, before), `tenant_id = ${text(tenantId)}`];
+  if (downTo !== null) conditions.push(`id >= ${jobId(downTo)}`);
   if (filter.statuses !== null) conditions.push(shownAs(filter.statuses));
   return `SELECT ${LISTED_JOB_COLUMNS} FROM jobs FORCE INDEX (by_task) WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ${integer(limit)}`;
+}
+
+/**
+ * The last of the next `rows` jobs that a list goes over, whatever their status.
+ *
+ * Index: by_task backwards, and nothing but that. Locks: none. Isolation: READ COMMITTED. Result: its id, or no row when there are fewer.
+ */
+export function selectListedDownToSql(
+  task: TaskId,
+  filter: TaskJobsFilter,
+  before: JobId | null,
+  rows: number,
+): string {
+  return `SELECT id FROM jobs FORCE INDEX (by_task) WHERE ${inTime(task, filter, before).join(" AND ")} ORDER BY id DESC LIMIT ${integer(rows - 1)}, 1`;
+}
+
+function inTime(task: TaskId, { fromMs, toMs }: TaskJobsFilter, before: JobId | null): string[] {
+  const conditions = [`task_id = ${taskId(task)}`];
+  if (before !== null) conditions.push(`id < ${jobId(before)}`);
+  if (fromMs !== null) conditions.push(`id >= ${jobIdsFrom(fromMs)}`);
+  if (toMs !== null) conditions.push(`id < ${jobIdsFrom(toMs)}`);
+  return conditions;
 }
 
 /** A running job whose `run_at` has not passed waits in an executor's timer: readers see it as pending. */

@@ -9,14 +9,14 @@ import { lineOf, NEWEST_VERSION, TASK_WITH_VERSION_COLUMNS } from "../task-rows.
  * Locks: none; or the task's row, X or S, as `lock` says: the first lock of every transaction that changes a task or makes its
  *   jobs. A tick passes over a row that is locked.
  * Isolation: READ COMMITTED: after a wait, the row as it was committed.
- * Result: one row, or none (absent, another tenant's, deleted). Under a lock with the line of its jobs: see TASK_LINE.
+ * Result: one row, or none (absent, another tenant's, deleted). Under a lock with the line of its jobs and `jobs_below`: see TASK_LINE.
  */
 export function selectTaskSql(
   tenantId: TenantId,
   id: TaskId,
   lock: "none" | "update" | "share",
 ): string {
-  const line = lock === "none" ? "" : `, ${lineOf("t")}`;
+  const line = lock === "none" ? "" : `, ${lineOf("t")}, t.jobs_below`;
   const locking = { none: "", update: " FOR UPDATE OF t", share: " FOR SHARE OF t" }[lock];
   return `SELECT ${TASK_WITH_VERSION_COLUMNS}${line} FROM tasks AS t FORCE INDEX (PRIMARY) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON ${NEWEST_VERSION} WHERE t.part = ${integer(partitionOfTask(id))} AND t.id = ${taskId(id)} AND t.tenant_id = ${text(tenantId)} AND t.status <> 'deleted'${locking}`;
 }

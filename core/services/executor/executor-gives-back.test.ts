@@ -163,7 +163,7 @@ test("a pause that is answered while a call is being prepared is in time: nothin
   const id = addFatJob(tables, "b".repeat(CARRIED_BYTES_MAX));
   await clock.advance(1_000);
   assert.equal(world.executor.load.sending, 1);
-  const deps = { shards, random: { bytes: () => new Uint8Array(2) }, retention: RETENTION };
+  const deps = { shards, clock, retention: RETENTION };
   const { taskId } = jobOf(tables, id);
   assert.equal((await pauseTask(deps, TENANT, taskId)).kind, "written");
   await clock.advance(10_000);

@@ -8,7 +8,12 @@
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
-import { HISTORY_PAGES_MAX, HISTORY_PAGES_MS_MAX } from "#core/domain/limits.ts";
+import {
+  HISTORY_PAGES_MAX,
+  HISTORY_PAGES_MS_MAX,
+  LISTED_ROWS_MAX,
+  LISTED_ROWS_MS_MAX,
+} from "#core/domain/limits.ts";
 import type { HistoryPage } from "#core/ports/history-store.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
@@ -45,10 +50,10 @@ export async function listTaskJobs(
   const shard = deps.shards.forTask(taskId);
   if (!(await shard.tasks.exists(tenantId, taskId))) return null;
   const asked = { tenantId, taskId, filter, before, limit };
-  const hot = await shard.jobs.listByTask(tenantId, taskId, filter, before, limit + 1);
+  const { hot, nextBefore } = await readHot(deps, shard, asked);
   const read = await readArchived(deps, asked);
   const archived = read.kind === "read" ? read.value : { entries: [], nextBefore: null };
-  const toldFrom = later(hot.length > limit ? hot[limit]?.id : null, archived.nextBefore);
+  const toldFrom = later(hot.length > limit ? hot[limit]?.id : nextBefore, archived.nextBefore);
   const told = merge(hot, archived.entries).filter(({ id }) => toldFrom === null || id >= toldFrom);
   const page = await dropOverhauled(shard, filter, told.slice(0, limit));
   return {
@@ -56,6 +61,33 @@ export async function listTaskJobs(
     nextBefore: told.length > limit ? (told[limit - 1]?.id ?? null) : toldFrom,
     historyAvailable: read.kind === "read",
   };
+}
+
+interface HotPage {
+  /** At most one more than asked for. */
+  readonly hot: readonly Job[];
+  /** Everything down to it is told; null: everything, or as much as was asked for. */
+  readonly nextBefore: JobId | null;
+}
+
+/** A list by status passes over so many rows as there is time for: a task may have a million that are not asked for. */
+async function readHot(deps: JobServiceDeps, shard: Shard, asked: Asked): Promise<HotPage> {
+  const { tenantId, taskId, filter, limit } = asked;
+  const { jobs } = shard;
+  if (filter.statuses === null) {
+    const hot = await jobs.listByTask(tenantId, taskId, filter, asked.before, limit + 1);
+    return { hot, nextBefore: null };
+  }
+  const endMs = deps.clock.monotonicMs() + LISTED_ROWS_MS_MAX;
+  const hot: Job[] = [];
+  let before = asked.before;
+  do {
+    const downTo = await jobs.findListedDownTo(taskId, filter, before, LISTED_ROWS_MAX);
+    const left = limit + 1 - hot.length;
+    hot.push(...(await jobs.listByTask(tenantId, taskId, filter, before, left, downTo)));
+    before = downTo;
+  } while (before !== null && hot.length <= limit && deps.clock.monotonicMs() < endMs);
+  return { hot, nextBefore: hot.length > limit ? null : before };
 }
 
 /** History's pages may be short or empty and not the last: goes on while there is time. */

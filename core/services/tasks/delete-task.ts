@@ -1,19 +1,47 @@
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
-import type { EditResult } from "#core/ports/task-store.ts";
+import { JOBS_CHANGE_MS_MAX } from "#core/domain/limits.ts";
 import type { StateRefusal } from "./decide-pause.ts";
 import { decideDelete } from "./decide-pause.ts";
+import { type Change, changeWithJobs, finishJobs } from "./finish-jobs.ts";
 import type { TaskServiceDeps } from "./task-settings.ts";
 
-/** Deletes a live task: its name is free at once, its jobs stay readable. With `ifVersion` only that version of it. */
-export function deleteTask(
-  { shards, random, retention }: Omit<TaskServiceDeps, "clock">,
+/** A delete that went on with the jobs that one before it had left, to the last. */
+interface Finished {
+  readonly kind: "finished";
+}
+
+/**
+ * Deletes a live task: its name is free at once, its jobs stay readable. With `ifVersion` only that version of it. Of a deleted task:
+ * goes on with the jobs that its delete has left.
+ */
+export async function deleteTask(
+  deps: TaskServiceDeps,
   tenantId: TenantId,
   taskId: TaskId,
   ifVersion: number | null,
-): Promise<EditResult<StateRefusal>> {
+): Promise<Change<StateRefusal> | Finished> {
+  const { shards, clock, random, retention } = deps;
   const context = { run: randomRun(random.bytes(2)), retention };
-  return shards
-    .forTask(taskId)
-    .tasks.edit(tenantId, taskId, (locked) => decideDelete(locked, ifVersion, context), retention);
+  const endsAtMs = clock.monotonicMs() + JOBS_CHANGE_MS_MAX;
+  const task = { tenantId, taskId };
+  const result = await changeWithJobs(deps, task, "deleted", () =>
+    shards
+      .forTask(taskId)
+      .tasks.edit(
+        tenantId,
+        taskId,
+        (locked) => decideDelete(locked, ifVersion, context),
+        retention,
+      ),
+  );
+  if (result.kind !== "not-found") return result;
+  switch (await finishJobs(deps, task, "deleted", endsAtMs)) {
+    case "none":
+      return result;
+    case "left":
+      return { kind: "jobs-left" };
+    case "done":
+      return { kind: "finished" };
+  }
 }

@@ -1,0 +1,56 @@
+/** The jobs that one transaction could not reach, after an edit: group by group, each in a transaction of its own. */
+import { unreachable } from "#core/domain/assert.ts";
+import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import { REASON_DELETED, REASON_PAUSED, type Retention } from "#core/domain/job.ts";
+import type { TaskStatus } from "#core/domain/task.ts";
+import type { TaskChange } from "#core/ports/task-store.ts";
+import { readInstant, readJobId } from "./cells.ts";
+import { CHANGE_JOBS_MS } from "./deadlines.ts";
+import { resumeRunningJobsSql, selectClockSql } from "./statements/edit-jobs.ts";
+import { insertRevocationSql } from "./statements/revocations.ts";
+import { lockJobsBelowSql, updateJobsBelowSql } from "./statements/walk-jobs.ts";
+import type { Database } from "./transaction.ts";
+import { cancelJobs, inGroups, type WalkBounds, walkJobs } from "./walk-jobs.ts";
+
+/** Short: it holds the jobs' rows, and their results wait for it. */
+export const GROUP_WALK: WalkBounds = { pageRows: 1_000, jobs: 1_000, ms: 1_000 };
+
+const STATUSES: Readonly<Record<TaskChange, readonly TaskStatus[]>> = {
+  paused: ["paused"],
+  deleted: ["deleted"],
+  resumed: ["active", "completed"],
+};
+
+export function goOnWithJobs(
+  database: Database,
+  { tenantId, taskId }: { readonly tenantId: TenantId; readonly taskId: TaskId },
+  change: TaskChange,
+  retention: Retention,
+  bounds: WalkBounds,
+): Promise<"more" | "done" | "none"> {
+  return database.transaction(async (session) => {
+    const [row] = await session.select(lockJobsBelowSql(tenantId, taskId));
+    const [status, below] = row ?? [];
+    if (below === undefined || below === null) return "none";
+    if (!STATUSES[change].includes(status as TaskStatus)) return "none";
+    const walked = change === "resumed" ? "running" : "open";
+    const { found, before } = await walkJobs(session, taskId, readJobId(below), walked, bounds);
+    await session.write(updateJobsBelowSql(taskId, before));
+    switch (change) {
+      case "resumed":
+        await inGroups(found, (ids) => session.write(resumeRunningJobsSql(ids)));
+        break;
+      case "paused":
+      case "deleted": {
+        const [clock] = await session.select(selectClockSql());
+        const reason = change === "paused" ? REASON_PAUSED : REASON_DELETED;
+        await cancelJobs(session, found, reason, readInstant(clock?.[0]), retention);
+        if (found.length > 0) await session.write(insertRevocationSql(taskId, null));
+        break;
+      }
+      default:
+        unreachable(change);
+    }
+    return before === null ? "done" : "more";
+  }, CHANGE_JOBS_MS);
+}
