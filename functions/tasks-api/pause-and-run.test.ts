@@ -32,6 +32,41 @@ test("pause and resume: what passed is one cancelled row, the version moves, rep
   });
 });
 
+test("a task of more jobs than one request gets through: 503 says what is so, and the same request goes on", async () => {
+  await using api = await openApiInMemory();
+  const { id } = await created(api.acme, { schedule: { type: "every", seconds: 60 } });
+  const [shard] = api.shards.all();
+  assert(shard !== undefined);
+  const { tasks } = shard;
+  const edit = tasks.edit.bind(tasks);
+  let left = 3;
+  tasks.edit = async (...asked) => {
+    const result = await edit(...asked);
+    const changed = result.kind === "written" || result.kind === "unchanged";
+    return changed && left > 0 ? { ...result, jobsLeft: true } : result;
+  };
+  tasks.goOnWithJobs = async () => {
+    if (left === 0) return "none";
+    await api.clock.advance(20_000);
+    left--;
+    return left === 0 ? "done" : "more";
+  };
+  const paused = await api.acme("POST", `/v1/tasks/${id}/pause`);
+  assertProblem(paused, 503);
+  assert.match(paused.body.detail, /^the task is paused, .*cancelled; ask the same again/);
+  assert.equal(paused.headers.get("retry-after"), "1");
+  assert.equal((await api.acme("GET", `/v1/tasks/${id}`)).body.status, "paused");
+  assertProblem(await api.acme("POST", `/v1/tasks/${id}/pause`), 503);
+  assert.equal((await api.acme("POST", `/v1/tasks/${id}/pause`)).status, 200);
+  left = 2;
+  assert.match(
+    (await api.acme("DELETE", `/v1/tasks/${id}`)).body.detail,
+    /^the task is deleted, .*cancelled/,
+  );
+  assert.equal((await api.acme("DELETE", `/v1/tasks/${id}`)).status, 204);
+  assert.equal((await api.acme("DELETE", `/v1/tasks/${id}`)).status, 404);
+});
+
 test("an `at` that passes while paused completes the task; then pause and resume are 409", async () => {
   await using api = await openApiInMemory();
   const { id } = await created(api.acme, { schedule: { type: "at", at: "2026-06-01T09:01:00Z" } });

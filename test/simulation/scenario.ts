@@ -49,6 +49,8 @@ export interface Scenario {
     readonly concurrency: number | null;
     readonly perSecond: number | null;
   }[];
+  /** So many jobs a pause, delete or resume reaches in one transaction; null: all, as it is with ordinary tasks. */
+  readonly jobsAtOnce: number | null;
   /** One task's calls kill the executor that makes them, whatever else heals. */
   readonly poison: boolean;
   readonly disasters: readonly Disaster[];
@@ -117,6 +119,7 @@ export function drawScenario(random: SeededRandom): Scenario {
     endMs: healMs + punctualAfterMs(disasters) + random.between(2_000, 8_000),
     databaseStepsMs: disasters.filter(({ kind }) => kind === "step-database").length * 1_500,
     wrongClocks: random.chance(0.7),
+    jobsAtOnce: random.pick([1, 2, null, null]),
   };
 }
 

@@ -80,7 +80,11 @@ export class World {
       kill: (process) => this.#kill(process),
     });
     const clock = { nowMs: () => this.databaseNowMs() };
-    this.#shards = openMemoryShards({ clock, hooks: this.#network.hooks });
+    const { jobsAtOnce } = this.scenario;
+    this.#shards = openMemoryShards({
+      ...{ clock, hooks: this.#network.hooks },
+      ...(jobsAtOnce === null ? {} : { jobsAtOnce }),
+    });
     const { tables } = this.#shards;
     this.ledger = new Ledger({
       tables,

@@ -8,6 +8,7 @@ import { StoreUnavailable } from "#core/domain/errors.ts";
 import { historyEntryOf } from "#core/domain/history.ts";
 import { type JobId, makeJobId } from "#core/domain/ids.ts";
 import type { Job, JobStatus } from "#core/domain/job.ts";
+import { LISTED_ROWS_MAX, LISTED_ROWS_MS_MAX } from "#core/domain/limits.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
 import { buildTask, plannedJob } from "#test/contract/builders.ts";
@@ -130,6 +131,30 @@ test("the copy of a dead job that was retried is not listed as dead", async () =
   assert.deepEqual(await ids(["dead"]), [build(1).id]);
   assert.deepEqual(await ids(["pending"]), [build(0).id]);
   assert.deepEqual(await ids(null), [build(0).id, build(1).id]);
+});
+
+test("a list by status passes over no more rows than there is time for: pages may be empty, each job is on one", async () => {
+  const { clock, shards, build, putHot, page, readAll } = openWorld();
+  const rows = 3 * LISTED_ROWS_MAX + 2;
+  const wanted = [0, LISTED_ROWS_MAX - 1, LISTED_ROWS_MAX, 3 * LISTED_ROWS_MAX + 1];
+  for (let n = 0; n < rows; n++) putHot(build(n, wanted.includes(n) ? "succeeded" : "dead"));
+  const filter = { ...ALL, statuses: ["succeeded"] as const };
+  const expected = wanted.map((n) => build(n).id);
+  const [from, to] = [build(LISTED_ROWS_MAX).id, build(2 * LISTED_ROWS_MAX).id];
+  const all = await page(filter, null, 50);
+  assert.deepEqual([all.items.map(({ job }) => job.id), all.nextBefore], [expected, null]);
+  const [shard] = shards.all();
+  assert(shard !== undefined);
+  const { findListedDownTo } = shard.jobs;
+  shard.jobs.findListedDownTo = async (...asked) => {
+    const found = await findListedDownTo.apply(shard.jobs, asked);
+    await clock.advance(LISTED_ROWS_MS_MAX);
+    return found;
+  };
+  const listed = (await readAll(filter, 50)).map(({ id }) => id);
+  assert.deepEqual(listed, expected);
+  const second = await page(filter, from, 50);
+  assert.deepEqual([second.items.length, second.nextBefore], [0, to]);
 });
 
 test("a page that MySQL fills goes on where it ends, though history has told further", async () => {
