@@ -965,9 +965,9 @@ export interface Api {
   getTask(args: GetTaskArgs): Promise<Answer<Task>>;
   /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Needs the scope `write`. */
   editTask(args: EditTaskArgs): Promise<Answer<Task>>;
-  /** Delete a task. Its name is free at once. Its jobs stay readable; those that have not begun are cancelled. Needs the scope `write`. */
+  /** Delete a task. Its name is free at once. Its jobs stay readable; those that have not begun are cancelled. 503 that says so: more jobs than one request gets through; ask again until it is 204 or 404. Needs the scope `write`. */
   deleteTask(args: DeleteTaskArgs): Promise<Answer<null>>;
-  /** Pause a task. Jobs that have not begun are cancelled. Pausing a paused task changes nothing. Needs the scope `write`. */
+  /** Pause a task. Jobs that have not begun are cancelled. Pausing a paused task changes nothing. 503 that says so: more jobs than one request gets through; ask again until it is 200. Needs the scope `write`. */
   pauseTask(args: PauseTaskArgs): Promise<Answer<Task>>;
   /** Resume a task. It goes on from now. What passed meanwhile is one cancelled job, and never runs. Needs the scope `write`. */
   resumeTask(args: ResumeTaskArgs): Promise<Answer<Task>>;
