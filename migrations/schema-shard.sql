@@ -161,6 +161,7 @@ CREATE TABLE `tasks` (
   `updated_at` datetime(3) NOT NULL,
   `ended_at` datetime(3) GENERATED ALWAYS AS ((case `status` when _utf8mb4'deleted' then `updated_at` when _utf8mb4'completed' then greatest(`updated_at`,coalesce(`made_until`,`updated_at`),coalesce(`ran_at`,`updated_at`)) end)) STORED,
   `endpoint_key` varchar(300) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL,
+  `jobs_below` binary(24) DEFAULT NULL,
   PRIMARY KEY (`part`,`id`),
   UNIQUE KEY `tenant_live_name` (`tenant_id`,`live_name`),
   KEY `next_run` (`status`,`priority`,`next_run_at`),
