@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { qualify, readCqlMigrations, splitCql, tableOf } from "./cql-files.ts";
-import { refusedByKeyspaces } from "./keyspaces-rules.ts";
+import { refusedByKeyspaces, timestampRefusedByKeyspaces } from "./keyspaces-rules.ts";
 
 test("Amazon Keyspaces accepts every migration", async () => {
   const migrations = await readCqlMigrations("keyspaces");
@@ -34,6 +34,15 @@ test("what Keyspaces lacks is found", () => {
     null,
   );
   assert.equal(refusedByKeyspaces("ALTER TABLE t ADD c int"), null);
+});
+
+test("Keyspaces takes timestamps from 2 days ago to 5 minutes ahead", () => {
+  const nowMs = Date.UTC(2026, 5, 1);
+  const at = (ms: number) => timestampRefusedByKeyspaces(ms * 1_000, nowMs);
+  assert.equal(at(nowMs - 2 * 86_400_000), null);
+  assert.equal(at(nowMs + 5 * 60_000), null);
+  assert.match(at(nowMs - 2 * 86_400_000 - 1) ?? "accepted", /past/);
+  assert.match(at(nowMs + 5 * 60_000 + 1) ?? "accepted", /future/);
 });
 
 test("a line for Keyspaces is a comment elsewhere", () => {

@@ -1,6 +1,6 @@
 /**
  * What Amazon Keyspaces takes of CQL's data definition, as its guide lists it ("Supported Cassandra APIs", "DDL statements", "CQL
- * elements"): tests hold every migration against this list, because no server here is Keyspaces.
+ * elements"), and of timestamps: tests hold every migration and every write against this list, because no server here is Keyspaces.
  */
 const COLUMN_TYPES = new Set([
   "ascii",
@@ -41,6 +41,17 @@ const CUSTOM_PROPERTIES = new Set([
 const CREATE =
   /^CREATE TABLE (IF NOT EXISTS )?[a-z0-9_.]+\s*\(([\s\S]*?)\)\s*(?:WITH\s+([\s\S]*))?$/i;
 const ADD = /^ALTER TABLE [a-z0-9_.]+ ADD ([a-z0-9_]+ [a-z]+)$/i;
+
+/** How far the timestamp of a write may be from now ("Use client-side timestamps in queries"). */
+const WRITE_BEHIND_MS_MAX = 2 * 86_400_000;
+const WRITE_AHEAD_MS_MAX = 5 * 60_000;
+
+/** Why Keyspaces would refuse a write `USING TIMESTAMP` so many microseconds of the epoch; null when it takes it. */
+export function timestampRefusedByKeyspaces(timestampUs: number, nowMs: number): string | null {
+  const aheadMs = timestampUs / 1_000 - nowMs;
+  if (aheadMs < -WRITE_BEHIND_MS_MAX) return "a timestamp more than 2 days in the past";
+  return aheadMs > WRITE_AHEAD_MS_MAX ? "a timestamp more than 5 minutes in the future" : null;
+}
 
 /** Why Keyspaces would refuse the statement; null when it takes it. */
 export function refusedByKeyspaces(statement: string): string | null {

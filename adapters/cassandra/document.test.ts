@@ -141,7 +141,7 @@ test("a usual row costs one write unit of Keyspaces: it stays under 1 KB", () =>
     entryOf({ ...usual, attempts: longest }),
     entryOf(usual, { ...REQUEST, body: "x".repeat(10_000) }),
   ]) {
-    const bytes = keyspacesRowBytes(insertParams(entry));
+    const bytes = keyspacesRowBytes(insertParams(entry, 0));
     assert(bytes < 1_024, `${bytes} bytes`);
   }
 });
@@ -170,6 +170,7 @@ test("no job is larger than a row may be", () => {
     {
       ...made,
       finishedAtMs: 1_780_000_000_000,
+      dueAtMs: 1_780_003_600_000,
       attempts,
       payload: { headers, body: worst.repeat(262_144) },
       reason: worst.repeat(200),
@@ -184,7 +185,7 @@ test("no job is larger than a row may be", () => {
     },
     sha256,
   );
-  const document = insertParams(entry)[7] as string;
+  const document = insertParams(entry, 0)[7] as string;
   assert(Buffer.byteLength(document) < HISTORY_ROW_BYTES_MAX / 2);
 });
 
@@ -192,7 +193,7 @@ test("a row that is larger all the same is refused, naming the job only", () => 
   const [made] = fc.sample(job, { seed: 1, numRuns: 1 }) as [Job];
   const reason = "secret".repeat(200_000);
   assert.throws(
-    () => insertParams({ job: { ...made, reason }, request: null, payloadBody: null }),
+    () => insertParams({ job: { ...made, reason }, request: null, payloadBody: null }, 0),
     (error: Error) => error.name === "StoreRefused" && !error.message.includes("secret"),
   );
 });

@@ -78,7 +78,7 @@ class CassandraHistory implements HistoryStore {
   }
 
   async #write(entry: HistoryEntry): Promise<void> {
-    const params = insertParams(entry);
+    const params = insertParams(entry, this.#nowMs());
     await this.#session.execute({
       query: this.#statements.insert,
       params,

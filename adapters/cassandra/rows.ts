@@ -12,8 +12,8 @@ import {
   type TenantId,
   taskIdToBytes,
 } from "#core/domain/ids.ts";
-import type { JobStatus, Trigger } from "#core/domain/job.ts";
-import { HISTORY_ROW_BYTES_MAX } from "#core/domain/limits.ts";
+import type { Job, JobStatus, Trigger } from "#core/domain/job.ts";
+import { HISTORY_ROW_BYTES_MAX, HISTORY_WRITE_AGE_MS_MAX } from "#core/domain/limits.ts";
 import { decodeDocument, encodeDocument } from "./document.ts";
 import { monthOf, type Step } from "./months.ts";
 
@@ -44,8 +44,8 @@ export function statementsFor(keyspace: string): Statements {
   };
 }
 
-/** Parameters of `insert`. Throws StoreRefused for a job that no row can hold. */
-export function insertParams(entry: HistoryEntry): unknown[] {
+/** Parameters of `insert` at `nowMs`. Throws StoreRefused for a job that no row can hold. */
+export function insertParams(entry: HistoryEntry, nowMs: number): unknown[] {
   const { job } = entry;
   const { scheduledAtMs, taskId } = readJobId(job.id);
   assert(
@@ -61,8 +61,16 @@ export function insertParams(entry: HistoryEntry): unknown[] {
     job.status,
     job.trigger,
     document,
-    types.Long.fromNumber(historyOrderOf(job)),
+    types.Long.fromNumber(writtenAs(job, nowMs)),
   ];
+}
+
+/**
+ * The timestamp of a write. What was not archived for days is raised to a day ago, which leaves it below the job's next end: that one
+ * comes after the copy was read, and a copy is read within minutes of its write.
+ */
+function writtenAs(job: Job, nowMs: number): number {
+  return Math.max(historyOrderOf(job), (nowMs - HISTORY_WRITE_AGE_MS_MAX) * 1_000);
 }
 
 /** The whole primary key of a job. */

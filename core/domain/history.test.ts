@@ -102,9 +102,8 @@ test("text is cut to bytes, never inside a character", () => {
   );
 });
 
-test("a later end is above an earlier one, and in one millisecond the later claim", () => {
-  const order = (finishedAtMs: number, claimNo: number) =>
-    historyOrderOf(job({ finishedAtMs, claimNo }));
+test("what is archived later is above what was archived before, and in one millisecond the later claim", () => {
+  const order = (dueAtMs: number, claimNo: number) => historyOrderOf(job({ dueAtMs, claimNo }));
   assert(order(1_780_000_000_001, 0) > order(1_780_000_000_000, 5_000));
   assert(order(1_780_000_000_000, 2) > order(1_780_000_000_000, 1));
   assert.equal(order(1_780_000_000_000, 7), 1_780_000_000_000_007);

@@ -43,10 +43,14 @@ export type Sha256 = (bytes: Uint8Array) => string;
 
 const CLAIMS_IN_ORDER_MAX = 999;
 
-/** Grows with every end of the same job; in microseconds of the epoch, as Cassandra counts, and a safe integer until 2255. */
+/**
+ * Grows with every copied end of the same job; in microseconds of the epoch, as Cassandra counts, and a safe integer until 2255.
+ *
+ * It says when the job was to be archived, not when it ended: a death is copied 14 days after it, and Amazon Keyspaces takes nothing
+ * that is so old. A copy is made at `dueAtMs` at the earliest, and what is copied ends again only after that, with a later `dueAtMs`.
+ */
 export function historyOrderOf(job: Job): number {
-  const endedAtMs = job.finishedAtMs ?? job.scheduledAtMs;
-  const order = endedAtMs * 1_000 + Math.min(job.claimNo, CLAIMS_IN_ORDER_MAX);
+  const order = job.dueAtMs * 1_000 + Math.min(job.claimNo, CLAIMS_IN_ORDER_MAX);
   assert(Number.isSafeInteger(order), "a job's end fits the history's order");
   return order;
 }

@@ -301,6 +301,8 @@ export const HISTORY_PAGES_MS_MAX = 300;
 export const HISTORY_WRITES_AT_ONCE = 64;
 /** The database refuses larger rows. */
 export const HISTORY_ROW_BYTES_MAX = 1_000_000;
+/** A copy is written as of this long ago at most: Amazon Keyspaces refuses 2 days. */
+export const HISTORY_WRITE_AGE_MS_MAX = 86_400_000;
 
 assert(
   START_WINDOW_MS < WORKER_LEASE_MS,

@@ -23,14 +23,14 @@ export function makeOwner(madeAtMs: number): { tenantId: TenantId; taskId: TaskI
 
 type Owner = ReturnType<typeof makeOwner>;
 
-/** A job that succeeded with its first call; `run` tells jobs of one instant apart. */
+/** A job that succeeded with its first call and was due in history at once; `run` tells jobs of one instant apart. */
 export function finishedJob(
   owner: Owner,
   scheduledAtMs: number,
   changes: Partial<Job> = {},
   run = 0,
 ): Job {
-  const finishedAtMs = scheduledAtMs + 93;
+  const finishedAtMs = changes.finishedAtMs ?? scheduledAtMs + 93;
   return {
     id: makeJobId(scheduledAtMs, owner.taskId, run),
     taskId: owner.taskId,
@@ -42,7 +42,7 @@ export function finishedJob(
     queue: 32,
     scheduledAtMs,
     runAtMs: scheduledAtMs,
-    dueAtMs: finishedAtMs + 3_600_000,
+    dueAtMs: finishedAtMs,
     claimNo: 1,
     attempt: 1,
     lost: 0,

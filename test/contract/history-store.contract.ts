@@ -92,14 +92,16 @@ function findsWhatWasWritten(onHistory: OnHistory): void {
 
 function keepsTheLatestEnd(onHistory: OnHistory): void {
   const ends = (owner: Owner, atMs: number): [HistoryEntry, HistoryEntry] => {
+    const keptUntilMs = atMs + 14 * DAY_MS;
     const dead = finishedJob(owner, atMs, {
       status: "dead",
       reason: "attempts used up",
       claimNo: 5,
       finishedAtMs: atMs + 10_000,
+      dueAtMs: keptUntilMs,
     });
     // What the first end had and the second has not must not show through.
-    const retried = finishedJob(owner, atMs, { claimNo: 6, finishedAtMs: atMs + 20_000 });
+    const retried = finishedJob(owner, atMs, { claimNo: 6, finishedAtMs: keptUntilMs + 10_000 });
     return [entryOf(dead), entryOf(retried, null)];
   };
   for (const [order, name] of [
@@ -109,8 +111,8 @@ function keepsTheLatestEnd(onHistory: OnHistory): void {
     test(
       `a later end written ${name} is the one that stays`,
       onHistory(async (store, nowMs) => {
-        const owner = makeOwner(nowMs - DAY_MS);
-        const copies = ends(owner, nowMs - MINUTE_MS);
+        const owner = makeOwner(nowMs - 15 * DAY_MS);
+        const copies = ends(owner, nowMs - MINUTE_MS - 14 * DAY_MS);
         for (const index of order) await store.write([copies[index]]);
         assert.deepEqual(await store.find(owner.tenantId, copies[1].job.id), copies[1]);
         assert.deepEqual(await readAll(store, owner, ALL, 10), [copies[1]]);

@@ -1,14 +1,21 @@
 /** The archiver on stores in memory, with faults at every step: whatever fails, each job is in a store, and none is in neither. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { insertParams } from "#adapters/cassandra/rows.ts";
 import { openMemoryHistory } from "#adapters/memory/history-store.ts";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
-import { ARCHIVE_COPY_MAX, ARCHIVE_READ_MAX, TASK_KEPT_MS } from "#core/domain/limits.ts";
+import {
+  ARCHIVE_COPY_MAX,
+  ARCHIVE_READ_MAX,
+  PURGE_TASKS_MAX,
+  TASK_KEPT_MS,
+} from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
+import { timestampRefusedByKeyspaces } from "#migrations/keyspaces-rules.ts";
 import { buildTask, plannedJob } from "#test/contract/builders.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { archiveJobs } from "./archive-jobs.ts";
@@ -81,6 +88,7 @@ function openWorld(options: { before?: Step; after?: Step } = {}) {
   return { clock, tables, shard, deps, task, asked, written, said, add, archived, nothingLost };
 }
 
+const DAY_MS = 86_400_000;
 const FOR_EVER = Number.POSITIVE_INFINITY;
 
 test("moves what is due, keeps what is not, and asks for a request once", async () => {
@@ -202,6 +210,83 @@ test("history that refuses everything ends the run with its refusal", async () =
   const history = { write: () => Promise.reject(new StoreRefused("not migrated")) };
   await assert.rejects(archiveJobs({ ...deps, history }, FOR_EVER), StoreRefused);
   assert.equal(tables.jobs.size, 20);
+});
+
+for (const [name, dead, succeeded] of [
+  ["10 and 200", 10, 200],
+  ["600 and 400", 600, 400],
+  ["4,000 and 500", 4_000, 500],
+] as const)
+  test(`Keyspaces takes what died 14 days ago, what waited for a week, and the successes behind: ${name}`, async () => {
+    const { clock, tables, deps, add, archived } = openWorld();
+    const nowMs = clock.nowMs();
+    const refuse = ({ job }: HistoryEntry, written: unknown) => {
+      const refusal = timestampRefusedByKeyspaces(Number(written), nowMs);
+      if (refusal !== null) throw new StoreRefused(`${job.status}: ${refusal}`);
+    };
+    const history = {
+      async write(entries: readonly HistoryEntry[]) {
+        for (const entry of entries) refuse(entry, insertParams(entry, nowMs).at(-1));
+        await deps.history.write(entries);
+      },
+    };
+    const ids = [
+      ...add(dead, {
+        status: "dead",
+        finishedAtMs: nowMs - 14 * DAY_MS - 1_000,
+        dueAtMs: nowMs - 1_000,
+      }),
+      ...add(dead, { finishedAtMs: nowMs - 7 * DAY_MS, dueAtMs: nowMs - 7 * DAY_MS }),
+      ...add(succeeded, { finishedAtMs: nowMs - 3_600_000, dueAtMs: nowMs }),
+    ];
+    const { moved, end } = await archiveJobs({ ...deps, history }, FOR_EVER);
+    assert.deepEqual([moved, end, tables.jobs.size], [ids.length, "drained", 0]);
+    for (const id of ids) assert.ok(await archived(id));
+  });
+
+test("what history refuses by hundreds keeps neither the jobs behind it nor old tasks", async () => {
+  const { clock, tables, shard, deps, task, said, add } = openWorld();
+  const refused = new Set(add(ARCHIVE_COPY_MAX + 100, { status: "dead" }));
+  add(2 * ARCHIVE_COPY_MAX);
+  const old = buildTask(clock.nowMs(), {
+    task: { status: "deleted", updatedAtMs: clock.nowMs() - TASK_KEPT_MS - 1 },
+  });
+  tables.tasks.set(old.task.id, old.task);
+  tables.addVersion(old.version);
+  let writes = 0;
+  const history = {
+    async write(entries: readonly HistoryEntry[]) {
+      writes++;
+      if (entries.some(({ job }) => refused.has(job.id))) throw new StoreRefused("no such column");
+      await deps.history.write(entries);
+    },
+  };
+  const run = await runArchiver({ ...deps, history }, FOR_EVER);
+  assert.deepEqual(
+    [run.moved, run.end, run.waiting],
+    [2 * ARCHIVE_COPY_MAX, "stopped", refused.size],
+  );
+  assert.deepEqual(new Set(tables.jobs.keys()), refused);
+  assert.ok(writes < 2 * ARCHIVE_COPY_MAX, `${writes} writes`);
+  assert.match(said.join("\n"), /history refuses one job after the other/);
+  assert.equal(run.purgedTasks, 1);
+
+  tables.tasks.set(old.task.id, old.task);
+  await assert.rejects(runArchiver({ ...deps, history }, FOR_EVER), StoreRefused);
+  assert.deepEqual([...tables.tasks.keys()], [task.id]);
+  assert.equal(await shard.jobs.countArchivable(1_000_000), refused.size);
+});
+
+test("runs that never come to an end in their time purge old tasks all the same", async () => {
+  const { clock, tables, deps, add } = openWorld();
+  add(1);
+  for (let i = 0; i < PURGE_TASKS_MAX + 1; i++) {
+    const { task: old } = buildTask(clock.nowMs());
+    const updatedAtMs = clock.nowMs() - TASK_KEPT_MS - 1;
+    tables.tasks.set(old.id, { ...old, status: "deleted", updatedAtMs });
+  }
+  const run = await runArchiver(deps, clock.monotonicMs());
+  assert.deepEqual([run.end, run.moved, run.purgedTasks], ["time-up", 0, PURGE_TASKS_MAX]);
 });
 
 test("a run begins nothing when its time is up, and the next one goes on", async () => {

@@ -41,7 +41,7 @@ export interface Archived {
   readonly moved: number;
   /** Rows copied that had changed or gone since they were read. */
   readonly kept: number;
-  /** `stopped`: a store was away, or others moved all that was read; what is left is for the next run. */
+  /** `stopped`: a store was away, history refused whole groups, or others moved all that was read; the rest is for the next run. */
   readonly end: "drained" | "time-up" | "stopped";
 }
 
@@ -58,6 +58,9 @@ class Run {
   readonly #entries: HistoryEntries;
   /** What history refuses stays where it is, and in nobody's way. */
   readonly #refused = new Set<JobId>();
+  /** Of a whole group. The run ends with it once nothing that was read is taken: it is history that is wrong, not the jobs. */
+  #groupRefusal: OperatingError | null = null;
+  #copied = 0;
   #moved = 0;
   #kept = 0;
 
@@ -86,7 +89,7 @@ class Run {
       if (clock.monotonicMs() >= this.#endMs) return "time-up";
       const read = await shard.jobs.listArchivable(ARCHIVE_READ_MAX, ARCHIVE_READ_BYTES_MAX);
       const jobs = read.filter(({ id }) => !this.#refused.has(id));
-      if (jobs.length === 0) return "drained";
+      if (jobs.length === 0) return this.#groupRefusal === null ? "drained" : "stopped";
       const movedBefore = this.#moved;
       await this.#moveAll(jobs);
       idleReads = this.#moved === movedBefore ? idleReads + 1 : 0;
@@ -98,6 +101,7 @@ class Run {
   async #moveAll(jobs: readonly Job[]): Promise<void> {
     const { clock, random, shard } = this.#deps;
     const groups = groupsOf(jobs);
+    const copiedBefore = this.#copied;
     const first = Math.floor(random.unit() * groups.length);
     let deleting: Promise<Deleted> | null = null;
     let sent = 0;
@@ -118,6 +122,7 @@ class Run {
       );
     }
     if (deleting !== null) this.#count(await deleting, sent);
+    if (this.#groupRefusal !== null && this.#copied === copiedBefore) throw this.#groupRefusal;
   }
 
   #count(deleted: Deleted, sent: number): number {
@@ -132,14 +137,17 @@ class Run {
     const entries = await this.#entries.entriesOf(jobs);
     try {
       await this.#deps.history.write(entries);
+      this.#copied += jobs.length;
       return [...jobs];
     } catch (error) {
       if (!(error instanceof OperatingError) || error.retryable) throw error;
-      return this.#copyOneByOne(jobs, entries, error);
+      const copied = await this.#copyOneByOne(jobs, entries, error);
+      this.#copied += copied.length;
+      return copied;
     }
   }
 
-  /** Finds out which of a group are refused. All of them: it is history that is wrong, not the jobs. */
+  /** Finds out which of a group are refused. Where all that are tried first are, the group is left as it is for the next run. */
   async #copyOneByOne(
     jobs: readonly Job[],
     entries: readonly HistoryEntry[],
@@ -148,7 +156,8 @@ class Run {
     const { history, logger, shard } = this.#deps;
     const copied: Job[] = [];
     const refused: JobId[] = [];
-    for (const [at, entry] of entries.entries()) {
+    for (const at of spread(entries.length, REFUSED_ALIKE_MAX)) {
+      const entry = entries[at] as HistoryEntry;
       try {
         await history.write([entry]);
         copied.push(jobs[at] as Job);
@@ -156,7 +165,16 @@ class Run {
         if (!(error instanceof OperatingError) || error.retryable) throw error;
         refused.push(entry.job.id);
       }
-      if (copied.length === 0 && refused.length >= REFUSED_ALIKE_MAX) throw refusal;
+      if (copied.length === 0 && refused.length >= REFUSED_ALIKE_MAX) {
+        this.#groupRefusal = refusal;
+        for (const { id } of jobs) this.#refused.add(id);
+        logger.error("history refuses one job after the other: their group stays in MySQL", {
+          shard: shard.name,
+          count: jobs.length,
+          ...describeError(refusal),
+        });
+        return [];
+      }
     }
     for (const jobId of refused) {
       this.#refused.add(jobId);
@@ -170,8 +188,15 @@ class Run {
   }
 }
 
-/** So many refused in a row, and none taken: it is not about the jobs. */
+/** So many from all over a group refused, and none taken: it is not about these jobs alone. */
 const REFUSED_ALIKE_MAX = 10;
+
+/** All of `0 … length - 1`; the first `tries` of them from all over. */
+function spread(length: number, tries: number): number[] {
+  const all = Array.from({ length }, (_, at) => at);
+  const apart = Math.max(1, Math.ceil(length / tries));
+  return all.sort((a, b) => (a % apart) - (b % apart) || a - b);
+}
 
 function groupsOf(jobs: readonly Job[]): Job[][] {
   const groups: Job[][] = [];

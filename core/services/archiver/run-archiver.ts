@@ -10,15 +10,21 @@ export interface ArchiverRun extends Archived {
   readonly waiting: number | null;
 }
 
-/** Begins nothing after `endMs` (monotonic). A store that is away ends the run early; the next one goes on. */
+/**
+ * Begins nothing after `endMs` (monotonic) but one batch of old tasks, or runs that are always short of time would never purge any.
+ * A store that is away ends the run early; the next one goes on.
+ */
 export async function runArchiver(deps: ArchiverDeps, endMs: number): Promise<ArchiverRun> {
   const { clock, logger, shard } = deps;
   const startedMs = clock.monotonicMs();
-  const archived = await archiveJobs(deps, endMs);
+  const [archiving] = await Promise.allSettled([archiveJobs(deps, endMs)]);
   const purgedTasks =
     (await orNull(deps, "old tasks are not purged now; the next run tries again", () =>
       purgeTasks(deps, endMs),
     )) ?? 0;
+  // What history refuses is no reason to keep old tasks.
+  if (archiving.status === "rejected") throw archiving.reason;
+  const archived = archiving.value;
   if (archived.moved + archived.kept + purgedTasks > 0)
     logger.info("finished jobs moved to history", {
       shard: shard.name,
@@ -38,11 +44,11 @@ export async function runArchiver(deps: ArchiverDeps, endMs: number): Promise<Ar
 
 async function purgeTasks({ clock, shard }: ArchiverDeps, endMs: number): Promise<number> {
   let purged = 0;
-  while (clock.monotonicMs() < endMs) {
-    const removed = await shard.tasks.purge(PURGE_TASKS_MAX, TASK_KEPT_MS);
+  let removed: number;
+  do {
+    removed = await shard.tasks.purge(PURGE_TASKS_MAX, TASK_KEPT_MS);
     purged += removed;
-    if (removed < PURGE_TASKS_MAX) break;
-  }
+  } while (removed === PURGE_TASKS_MAX && clock.monotonicMs() < endMs);
   return purged;
 }
 
