@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { TenantId } from "./ids.ts";
 import {
+  HORIZON_MS_MAX,
   LANE_COUNTS_MAX,
   LANE_SHARE_CRITICAL_JOBS,
   LANE_SHARE_JOBS,
@@ -117,4 +118,15 @@ test("what is counted is bounded, and the earliest is forgotten first", () => {
   for (let i = 0; i < LANE_COUNTS_MAX; i++)
     lanes.place(`t${i}` as TenantId, "low", NOW_MS + LANE_WINDOW_MS);
   assert.equal(lanes.place(ACME, "low", NOW_MS), 48);
+});
+
+test("a month of a light, steady load is counted like its first day, and forgets nothing that is due", () => {
+  const lanes = new TenantLanes();
+  const windows = (30 * 86_400_000) / LANE_WINDOW_MS;
+  let atMs = NOW_MS;
+  for (let i = 0; i < windows; i++, atMs += LANE_WINDOW_MS)
+    assert.equal(lanes.place(QUIET, "normal", atMs), 32);
+  for (let i = 0; i < LANE_SHARE_JOBS; i++) lanes.place(ACME, "normal", atMs);
+  lanes.place(QUIET, "normal", atMs + HORIZON_MS_MAX);
+  assert.equal(lanes.place(ACME, "normal", atMs), 33, "a job made ahead forgets nothing of now");
 });

@@ -7,6 +7,7 @@
  */
 import type { TenantId } from "./ids.ts";
 import {
+  HORIZON_MS_MAX,
   LANE_COUNTS_MAX,
   LANE_SHARE_CRITICAL_JOBS,
   LANE_SHARE_JOBS,
@@ -18,6 +19,8 @@ import { ALL_ALIKE, type WeightOf } from "./tenant-weight.ts";
 
 /** Windows that still count; the last of them by an eighth. */
 const WINDOWS_BEFORE = 3;
+/** Those between the first that still counts for what is due now and the last in which jobs are made ahead. */
+const WINDOWS_KEPT = Math.ceil(HORIZON_MS_MAX / LANE_WINDOW_MS) + WINDOWS_BEFORE;
 
 export class TenantLanes {
   /** By window, then by tenant and priority. */
@@ -56,16 +59,16 @@ export class TenantLanes {
     if (counts === undefined) {
       counts = new Map();
       this.#windows.set(at, counts);
+      for (const window of this.#windows.keys()) if (window < at - WINDOWS_KEPT) this.#drop(window);
     }
     const count = counts.get(key);
     if (count === undefined) this.#size++;
     counts.set(key, (count ?? 0) + 1);
-    while (this.#size > LANE_COUNTS_MAX) this.#dropEarliest();
+    while (this.#size > LANE_COUNTS_MAX) this.#drop(Math.min(...this.#windows.keys()));
   }
 
-  #dropEarliest(): void {
-    const earliest = Math.min(...this.#windows.keys());
-    this.#size -= this.#windows.get(earliest)?.size ?? 0;
-    this.#windows.delete(earliest);
+  #drop(window: number): void {
+    this.#size -= this.#windows.get(window)?.size ?? 0;
+    this.#windows.delete(window);
   }
 }
