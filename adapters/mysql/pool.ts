@@ -157,14 +157,14 @@ async function acquireAs(
 ): Promise<PoolConnection> {
   const endsAt = performance.now() + deadlineMs;
   const leftMs = () => Math.max(1, endsAt - performance.now());
-  const used = await account.current();
+  const used = await account.current(deadlineMs);
   useAccount(pool, used);
   try {
     return await acquireRaw(pool, leftMs());
   } catch (error) {
     if (!(error instanceof DriverFault) || !isAccountRefused(error)) throw error;
   }
-  useAccount(pool, await account.after(used));
+  useAccount(pool, await account.after(used, leftMs()));
   try {
     return await acquireRaw(pool, leftMs());
   } catch (error) {
