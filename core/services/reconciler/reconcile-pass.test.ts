@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
-import { StoreUnavailable } from "#core/domain/errors.ts";
+import { StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 import { type JobId, makeWorkerId, type WorkerId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { PASS_PERIOD_MS, RESCUE_GROUP_MAX, WORKER_LEASE_MS } from "#core/domain/limits.ts";
@@ -15,14 +15,14 @@ const RETENTION = { succeededMs: 3_600_000, endedMs: 86_400_000 };
 const A = makeWorkerId(new Uint8Array(16).fill(1));
 const B = makeWorkerId(new Uint8Array(16).fill(2));
 
-function openWorld() {
+function openWorld(fault: typeof StoreUnavailable | typeof StoreRefused = StoreUnavailable) {
   const clock = new ManualClock();
   const failing = new Set<string>();
   const asked: string[] = [];
   const hooks = {
     beforeCommit: async (verb: string) => {
       asked.push(verb);
-      if (failing.has(verb)) throw new StoreUnavailable("MySQL is away");
+      if (failing.has(verb)) throw new fault("MySQL is away");
     },
   };
   const shards = openMemoryShards({ clock, hooks });
@@ -125,6 +125,27 @@ test("a failed pass forgets what was seen: a database that flaps costs no worker
     "three looks without a failure are needed again",
   );
 });
+
+for (const verb of ["prune", "pruneFenced"])
+  for (const error of [StoreUnavailable, StoreRefused])
+    test(`a ${verb} that fails with ${error.name} costs no look: the worker is fenced with the third`, async () => {
+      const { shard, deps, clock, failing, asked, said, addHeld, job, passes } = openWorld(error);
+      await shard.workers.register(A, WORKER_LEASE_MS);
+      const held = addHeld(A);
+      await clock.advance(WORKER_LEASE_MS + 1);
+      failing.add(verb);
+      const done = await passes(new Reconciler(deps), 3);
+      assert.deepEqual(
+        done.map(({ fenced }) => fenced),
+        [0, 0, 1],
+      );
+      assert.equal(job(held).status, "pending");
+      assert.match(said[0] ?? "", /not removed now; the next run tries again/);
+      assert.equal(asked.filter((one) => one === verb).length, 1, "once a run");
+      failing.delete(verb);
+      await passes(new Reconciler(deps), 1);
+      assert.equal(asked.filter((one) => one === verb).length, 2);
+    });
 
 test("looks that lie far apart have nothing to do with each other", async () => {
   const { clock, shard, deps, passes } = openWorld();

@@ -57,7 +57,8 @@ export class Reconciler {
   /** Fenced workers under which nothing runs any more. */
   readonly #emptied = new Set<WorkerId>();
   #lookedMs: number | null = null;
-  #prunedAll = false;
+  /** There is nothing left to remove, or it cannot be now. */
+  #pruned = false;
 
   constructor(deps: ReconcilerDeps) {
     this.#deps = deps;
@@ -163,12 +164,22 @@ export class Reconciler {
     sum.cancelled += cancelled;
   }
 
-  /** Rows that nobody asks for any more, a batch a pass, until there are none left. */
+  /** Rows that nobody asks for any more, a batch a pass, until there are none left. What fails is the next run's: leases come first. */
   async #prune(): Promise<void> {
-    if (this.#prunedAll) return;
-    const { tasks, workers } = this.#deps.shard;
-    const removed = [await tasks.prune(PRUNE_MAX), await workers.pruneFenced(PRUNE_MAX)];
-    this.#prunedAll = removed.every((count) => count < PRUNE_MAX);
+    if (this.#pruned) return;
+    const { shard, logger } = this.#deps;
+    try {
+      const { tasks, workers } = shard;
+      const removed = [await tasks.prune(PRUNE_MAX), await workers.pruneFenced(PRUNE_MAX)];
+      this.#pruned = removed.every((count) => count < PRUNE_MAX);
+    } catch (error) {
+      if (!(error instanceof OperatingError)) throw error;
+      this.#pruned = true;
+      logger[error.retryable ? "warn" : "error"](
+        "rows that nobody asks for are not removed now; the next run tries again",
+        { shard: shard.name, ...describeError(error) },
+      );
+    }
   }
 }
 
