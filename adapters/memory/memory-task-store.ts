@@ -315,7 +315,7 @@ export class MemoryTaskStore implements TaskStore {
     this.#tables.tasks.set(task.id, task);
   }
 
-  /** Missed tasks and due ones apart, each most urgent first, then by time. */
+  /** Missed tasks and due ones apart. */
   #due(bounds: MaterializeBounds, nowMs: number): DueTasks {
     const missedBeforeMs = nowMs - bounds.missedAfterMs;
     const missed: (DueTask & { nextRunAtMs: number })[] = [];
@@ -337,9 +337,20 @@ export class MemoryTaskStore implements TaskStore {
           (a.id < b.id ? -1 : 1),
       );
     }
-    const first = missed.slice(0, Math.min(bounds.missedTasksMax, bounds.tasksMax));
+    const first = missedOf(missed, bounds);
     return { nowMs, missed: first, due: due.slice(0, bounds.tasksMax - first.length) };
   }
+}
+
+/** From `missed`, most urgent and oldest first, what a tick reads of it, in that order. */
+function missedOf<Missed extends DueTask>(
+  missed: readonly Missed[],
+  { missedOldestMax, missedTasksMax }: MaterializeBounds,
+): Missed[] {
+  const byPriority = PRIORITIES.map((of) => missed.filter(({ priority }) => priority === of));
+  const oldest = byPriority.flatMap((tasks) => tasks.slice(0, missedOldestMax));
+  const newest = byPriority.flatMap((tasks) => tasks.toReversed().slice(0, missedTasksMax));
+  return [...new Set([...oldest, ...newest].slice(0, missedTasksMax))];
 }
 
 export function advanceTask(

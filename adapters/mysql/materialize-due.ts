@@ -54,17 +54,18 @@ export function materializeDue(
 }
 
 async function lockDue(session: Session, bounds: MaterializeBounds): Promise<DueTasks> {
-  const { horizonMs, missedAfterMs, missedTasksMax, tasksMax } = bounds;
+  const { horizonMs, missedAfterMs, missedOldestMax, missedTasksMax, tasksMax } = bounds;
   const [clock, ...missedRows] = await session.select(
-    selectMissedTasksSql(missedAfterMs, missedTasksMax),
+    selectMissedTasksSql(missedAfterMs, missedOldestMax, missedTasksMax),
   );
   const nowMs = readInstant(clock?.[0]);
-  const room = tasksMax - missedRows.length;
+  const missed = new Map(missedRows.map(readDueTask).map((task) => [task.id, task]));
+  const room = tasksMax - missed.size;
   const dueRows =
     room <= 0
       ? []
       : await session.select(selectDueTasksSql(nowMs - missedAfterMs, nowMs + horizonMs, room));
-  return { nowMs, missed: missedRows.map(readDueTask), due: dueRows.map(readDueTask) };
+  return { nowMs, missed: [...missed.values()], due: dueRows.map(readDueTask) };
 }
 
 /** Adds the next run that was read to each advance: it is the guard of the write. */

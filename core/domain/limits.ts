@@ -113,7 +113,10 @@ export const REASON_LENGTH_MAX = 200;
 // Materialise (scheduler).
 export const HORIZON_MS = 30_000;
 export const MATERIALIZE_JOBS_MAX = 1_000;
+/** Tasks of which a tick catches up on missed runs, and jobs: more only where what is due now leaves room … */
 export const MATERIALIZE_CATCH_UP_JOBS_MAX = 200;
+/** … of which so many of each priority are the furthest behind. */
+export const MATERIALIZE_OLDEST_MAX = 25;
 export const MATERIALIZE_PER_TASK_MAX = 60;
 /** A run is missed, and its task's catch-up policy applies, when its time is this long past. */
 export const MISSED_AFTER_MS = 60_000;

@@ -94,11 +94,12 @@ export interface TaskFilter {
   readonly tag: string | null;
 }
 
-/** What one materialise tick read: tasks locked, catch-up first, then due now, most urgent first. */
+/** What one materialise tick read: tasks locked, each once. */
 export interface DueTasks {
   readonly nowMs: number;
   /** `nextRunAtMs` older than now − MISSED_AFTER_MS. */
   readonly missed: readonly DueTask[];
+  /** Most urgent first, then by time. */
   readonly due: readonly DueTask[];
 }
 
@@ -123,6 +124,8 @@ export interface MaterializeBounds {
   readonly horizonMs: number;
   readonly missedAfterMs: number;
   readonly missedTasksMax: number;
+  /** Of them first so many of each priority that are furthest behind; then those that are least behind, most urgent first. */
+  readonly missedOldestMax: number;
   /** Missed ones included. */
   readonly tasksMax: number;
 }

@@ -46,7 +46,13 @@ function planOne({ nowMs, missed, due }: DueTasks): MaterializePlan {
   };
 }
 
-const BOUNDS = { horizonMs: 30_000, missedAfterMs: 60_000, missedTasksMax: 9, tasksMax: 99 };
+const BOUNDS = {
+  horizonMs: 30_000,
+  missedAfterMs: 60_000,
+  missedTasksMax: 9,
+  missedOldestMax: 1,
+  tasksMax: 99,
+};
 
 function makers(open: OpenStore): void {
   test(

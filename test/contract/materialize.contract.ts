@@ -20,7 +20,13 @@ import {
 import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 
-const BOUNDS = { horizonMs: 30_000, missedAfterMs: 60_000, missedTasksMax: 200, tasksMax: 1_000 };
+const BOUNDS = {
+  horizonMs: 30_000,
+  missedAfterMs: 60_000,
+  missedTasksMax: 200,
+  missedOldestMax: 25,
+  tasksMax: 1_000,
+};
 
 export function materializeContract(open: OpenStore): void {
   reads(open);
@@ -150,6 +156,31 @@ function bounds(open: OpenStore): void {
       );
       const never = () => assert.fail("plan was called");
       assert.equal(await store.shard.tasks.materialize(small, never), null);
+    }),
+  );
+
+  test(
+    "of missed tasks the furthest behind of each priority come first, then the least behind, most urgent first",
+    onStore(open, async (store) => {
+      const offsets: [Task["priority"], number[]][] = [
+        ["high", [-5, -4, -3, -2]],
+        ["normal", [-4, -3, -2]],
+        ["low", [-1]],
+      ];
+      const names = new Map<string, string>();
+      for (const [priority, hours] of offsets)
+        for (const hour of hours) {
+          const task = await addDue(store, hour * HOUR_MS, { priority });
+          names.set(task.id, `${priority} ${hour}`);
+        }
+      const within = { ...BOUNDS, missedOldestMax: 1, missedTasksMax: 5 };
+      const seen = async () => {
+        const { due } = await tick(store, (all) => advanceAll(all, HOUR_MS), within);
+        return due.missed.map(({ id }) => names.get(id));
+      };
+      const first = ["high -5", "normal -4", "low -1", "high -2", "high -3"];
+      assert.deepEqual(await seen(), first);
+      assert.deepEqual(await seen(), ["high -4", "normal -3", "normal -2"]);
     }),
   );
 

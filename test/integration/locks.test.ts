@@ -31,7 +31,7 @@ describe("locking reads", () => {
     await databases.drop();
   });
 
-  /** Rows that `sql` returns (its clock row left out), and those of `table` that another session cannot lock meanwhile. */
+  /** Rows that `sql` returns (its clock row left out, each once), and those of `table` that another session cannot lock meanwhile. */
   async function lockedBy(sql: string, table: "jobs" | "tasks") {
     const [holder, other] = await Promise.all([pool.acquire(), pool.acquire()]);
     try {
@@ -41,7 +41,8 @@ describe("locking reads", () => {
       const free = await other.select(
         `SELECT id FROM ${table} FORCE INDEX (PRIMARY) FOR UPDATE SKIP LOCKED`,
       );
-      return { returned: rows.filter((row) => row[1] !== null).length, locked: ROWS - free.length };
+      const ids = rows.flatMap(([, id]) => (id === null ? [] : [(id as Buffer).toString("hex")]));
+      return { returned: new Set(ids).size, locked: ROWS - free.length };
     } finally {
       await Promise.all([giveBack(holder), giveBack(other)]);
     }
@@ -54,10 +55,20 @@ describe("locking reads", () => {
   });
 
   test("a tick locks the missed tasks that it returns", async () => {
-    assert.deepEqual(await lockedBy(selectMissedTasksSql(60_000, 200), "tasks"), {
+    assert.deepEqual(await lockedBy(selectMissedTasksSql(60_000, 25, 200), "tasks"), {
       returned: 200,
       locked: 200,
     });
+  });
+
+  test("where fewer are missed than a tick has room for it locks these, from both ends, and none beside them", async () => {
+    const ids =
+      "SELECT id FROM (SELECT id FROM tasks WHERE next_run_at IS NOT NULL LIMIT 40) AS some";
+    await databases.run(
+      `UPDATE tasks SET next_run_at = next_run_at - INTERVAL 10 YEAR WHERE id IN (${ids})`,
+    );
+    const sql = selectMissedTasksSql(9 * 365 * 86_400_000, 25, 200);
+    assert.deepEqual(await lockedBy(sql, "tasks"), { returned: 40, locked: 40 });
   });
 
   test("a claim locks the jobs that it returns: later branches are not begun", async () => {

@@ -16,7 +16,13 @@ import { seedRows } from "./seed-rows.ts";
 
 const RETENTION = { succeededMs: 3_600_000, endedMs: 1_209_600_000 };
 const WORKER = makeWorkerId(new Uint8Array(16).fill(3));
-const BOUNDS = { horizonMs: 30_000, missedAfterMs: 60_000, missedTasksMax: 200, tasksMax: 1_000 };
+const BOUNDS = {
+  horizonMs: 30_000,
+  missedAfterMs: 60_000,
+  missedTasksMax: 200,
+  missedOldestMax: 25,
+  tasksMax: 1_000,
+};
 
 /** A job for each task, and an hour until the next. */
 function planOne({ nowMs, missed, due }: DueTasks): MaterializePlan {

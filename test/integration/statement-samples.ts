@@ -358,7 +358,7 @@ function singles(): Sample[] {
     pollSql: pollSql(poll),
     selectClaimableSql: selectClaimableSql(claim),
     selectCriticalTasksSql: selectDueTasks.selectCriticalTasksSql(60_000, 2_000, 32),
-    selectMissedTasksSql: selectDueTasks.selectMissedTasksSql(60_000, 200),
+    selectMissedTasksSql: selectDueTasks.selectMissedTasksSql(60_000, 25, 200),
     selectDueTasksSql: selectDueTasks.selectDueTasksSql(NOW_MS - 60_000, NOW_MS + 30_000, 1_000),
     listDeadLettersSql: listDeadLettersSql(
       TENANT,

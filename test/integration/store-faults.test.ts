@@ -13,7 +13,13 @@ import { buildTask, HOUR_MS, makeWorker, RETENTION } from "#test/contract/builde
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import { openProxiedShard, type ProxiedShard, type TestDatabases } from "./databases.ts";
 
-const BOUNDS = { horizonMs: 30_000, missedAfterMs: 60_000, missedTasksMax: 200, tasksMax: 1_000 };
+const BOUNDS = {
+  horizonMs: 30_000,
+  missedAfterMs: 60_000,
+  missedTasksMax: 200,
+  missedOldestMax: 25,
+  tasksMax: 1_000,
+};
 
 describe("stores whose answers are lost", () => {
   let open: ProxiedShard;

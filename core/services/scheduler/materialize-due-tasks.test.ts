@@ -6,6 +6,7 @@ import {
   HORIZON_MS,
   MATERIALIZE_CATCH_UP_JOBS_MAX,
   MATERIALIZE_JOBS_MAX,
+  MISSED_AFTER_MS,
   REASON_LENGTH_MAX,
 } from "#core/domain/limits.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
@@ -79,6 +80,46 @@ test("a storm of missed runs takes its share and leaves the rest to what is due 
   assert.equal(new Set(caughtUp.map(({ taskId }) => taskId)).size, 200, "each missed task gets on");
   assert.equal(plan.jobs.filter(({ trigger }) => trigger === "schedule").length, 800);
   assert.ok(plan.jobs.length <= MATERIALIZE_JOBS_MAX);
+});
+
+test("what is due now leaves goes to those behind: all of it when nothing is due, and none that a fast schedule needs", () => {
+  const everySecond: Schedule = { type: "every", seconds: 1, anchor: "1970-01-01T00:00:00.000Z" };
+  const behindBy = (ms: number) => dueTask({ schedule: everySecond, nextRunAtMs: NOW_MS - ms });
+  const missed = Array.from({ length: 200 }, () => behindBy(600_000));
+  for (const dueCount of [0, 8, 100]) {
+    const due = Array.from({ length: dueCount }, () => dueTask({ schedule: everySecond }));
+    const plan = planTick({ nowMs: NOW_MS, missed, due }, RETENTION);
+    const caughtUp = plan.jobs.filter(({ trigger }) => trigger === "catch_up").length;
+    // Each has 31 runs up to the horizon.
+    const onTime = Math.min(31 * dueCount, MATERIALIZE_JOBS_MAX - MATERIALIZE_CATCH_UP_JOBS_MAX);
+    assert.equal(plan.jobs.length - caughtUp, onTime);
+    assert.equal(caughtUp, MATERIALIZE_JOBS_MAX - onTime);
+    assert.equal(new Set(plan.jobs.map(({ id }) => id)).size, MATERIALIZE_JOBS_MAX);
+    for (const { taskId, nextRunAtMs, madeUntilMs } of plan.advances) {
+      const made = plan.jobs.filter((job) => job.taskId === taskId);
+      assert.equal(madeUntilMs, Math.max(...made.map(({ scheduledAtMs }) => scheduledAtMs)));
+      assert.equal(nextRunAtMs, (madeUntilMs ?? 0) + 1_000);
+    }
+    assert.equal(new Set(plan.advances.map(({ taskId }) => taskId)).size, plan.advances.length);
+  }
+});
+
+test("a task that is brought up to now, or ends, in the room that was left is moved on once", () => {
+  const everySecond: Schedule = { type: "every", seconds: 1, anchor: "1970-01-01T00:00:00.000Z" };
+  const startMs = NOW_MS - 70_000;
+  const changes = { schedule: everySecond, nextRunAtMs: startMs };
+  const going = dueTask(changes);
+  const ending = dueTask({ ...changes, endAtMs: startMs + 4_999 });
+  const daily: Schedule = { ...everySecond, seconds: 86_400 };
+  const once = { schedule: daily, nextRunAtMs: NOW_MS - 90_000 };
+  const others = Array.from({ length: 198 }, () => dueTask(once));
+  const due = { nowMs: NOW_MS, missed: [going, ending, ...others], due: [] };
+  const plan = planTick(due, RETENTION);
+  const advanceOf = ({ id }: DueTask) => plan.advances.find(({ taskId }) => taskId === id);
+  assert.equal(advanceOf(ending)?.nextRunAtMs, null);
+  assert.equal(advanceOf(ending)?.madeUntilMs, startMs + 4_000);
+  assert.ok((advanceOf(going)?.nextRunAtMs ?? 0) >= NOW_MS - MISSED_AFTER_MS);
+  assert.equal(plan.advances.length, 200);
 });
 
 test("a tick is bounded in jobs, not in tasks; what finds no room is not advanced", () => {

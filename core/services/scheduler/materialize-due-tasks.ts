@@ -1,14 +1,16 @@
 /**
  * One tick of the scheduler: tasks that are due, or will be inside the horizon, become jobs, in one transaction with a constant
- * number of statements. Missed runs have a share of their own, so that a storm of them never delays what is due now.
+ * number of statements. Missed runs have a share of their own, so that a storm of them never delays what is due now, and what that
+ * leaves of the tick besides.
  */
 
-import { RUN_OF_OCCURRENCE } from "#core/domain/ids.ts";
+import { RUN_OF_OCCURRENCE, type TaskId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import {
   HORIZON_MS,
   MATERIALIZE_CATCH_UP_JOBS_MAX,
   MATERIALIZE_JOBS_MAX,
+  MATERIALIZE_OLDEST_MAX,
   MATERIALIZE_STEPS_MAX,
   MISSED_AFTER_MS,
   REASON_LENGTH_MAX,
@@ -45,6 +47,7 @@ export async function materializeDueTasks(
     horizonMs,
     missedAfterMs: MISSED_AFTER_MS,
     missedTasksMax: MATERIALIZE_CATCH_UP_JOBS_MAX,
+    missedOldestMax: MATERIALIZE_OLDEST_MAX,
     tasksMax: MATERIALIZE_JOBS_MAX,
   };
   const done = await deps.tasks.materialize(bounds, (due) =>
@@ -65,19 +68,16 @@ export function planTick(
   lanes?: TenantLanes,
 ): MaterializePlan {
   const tick = new TickPlan(due.nowMs, retention, horizonMs, lanes);
-  let left = due.missed.length;
-  for (const task of due.missed) {
-    if (!tick.planMissed(task, left)) break;
-    left--;
-  }
+  const behind = tick.planMissed(due.missed, MATERIALIZE_CATCH_UP_JOBS_MAX, "up to now");
   for (const task of due.due) if (!tick.planDue(task)) break;
-  return { jobs: tick.jobs, advances: tick.advances };
+  tick.planMissed(behind, MATERIALIZE_JOBS_MAX - tick.jobs.length, "missed only");
+  return { jobs: tick.jobs, advances: [...tick.advances.values()] };
 }
 
 class TickPlan {
   readonly jobs: Job[] = [];
-  readonly advances: TaskAdvance[] = [];
-  #missedRowsLeft = MATERIALIZE_CATCH_UP_JOBS_MAX;
+  /** One a task: the last. */
+  readonly advances = new Map<TaskId, TaskAdvance>();
   #stepsLeft = MATERIALIZE_STEPS_MAX;
   readonly #nowMs: number;
   readonly #retention: Retention;
@@ -91,17 +91,31 @@ class TickPlan {
     this.#retention = retention;
   }
 
-  /** Shares the room for missed runs evenly over the tasks that have any. False when there is none left. */
-  planMissed(task: DueTask, tasksLeft: number): boolean {
-    if (this.#missedRowsLeft < 1 || this.#stepsLeft < 1) return false;
-    const missedRowsMax = Math.ceil(this.#missedRowsLeft / tasksLeft);
-    const stepsMax = Math.ceil(this.#stepsLeft / tasksLeft);
-    // What it has that is due by now counts as part of the share: a storm that ends all at once would take the tick whole. At
-    // least one such run is made, or a fast schedule that is planned once a second would stay behind for ever.
-    const before = this.jobs.length;
-    this.#plan(task, { missedRowsMax, dueRowsMax: missedRowsMax, stepsMax });
-    this.#missedRowsLeft -= this.jobs.length - before;
-    return true;
+  /** Shares the room for missed runs evenly over the tasks that have any. Returns those that are behind all the same, as they are then. */
+  planMissed(
+    missed: readonly DueTask[],
+    rowsMax: number,
+    what: "up to now" | "missed only",
+  ): DueTask[] {
+    const behind: DueTask[] = [];
+    let rowsLeft = rowsMax;
+    let tasksLeft = missed.length;
+    for (const task of missed) {
+      if (rowsLeft < 1 || this.#stepsLeft < 1) break;
+      const missedRowsMax = Math.ceil(rowsLeft / tasksLeft);
+      const stepsMax = Math.ceil(this.#stepsLeft / tasksLeft);
+      // What it has that is due by now counts as part of the share: a storm that ends all at once would take the tick whole. At
+      // least one such run is made, or a fast schedule that is planned once a second would stay behind for ever.
+      const before = this.jobs.length;
+      const dueRowsMax = what === "up to now" ? missedRowsMax : 0;
+      this.#plan(task, { missedRowsMax, dueRowsMax, stepsMax });
+      rowsLeft -= this.jobs.length - before;
+      tasksLeft--;
+      const nextRunAtMs = this.advances.get(task.id)?.nextRunAtMs ?? null;
+      if (nextRunAtMs !== null && nextRunAtMs < this.#nowMs - MISSED_AFTER_MS)
+        behind.push({ ...task, nextRunAtMs });
+    }
+    return behind;
   }
 
   planDue(task: DueTask): boolean {
@@ -125,12 +139,7 @@ class TickPlan {
       });
       this.#stepsLeft -= plan.steps;
       this.jobs.push(...plan.jobs);
-      this.advances.push({
-        taskId: task.id,
-        nextRunAtMs: plan.nextRunAtMs,
-        madeUntilMs: plan.madeUntilMs,
-        error: null,
-      });
+      this.#advance(task, plan.nextRunAtMs, plan.madeUntilMs, null);
     } catch (error) {
       if (!(error instanceof ScheduleError)) throw error;
       this.#stop(task, error.message.slice(0, REASON_LENGTH_MAX));
@@ -151,7 +160,16 @@ class TickPlan {
         }),
       );
     }
-    const madeUntilMs = task.nextRunAtMs;
-    this.advances.push({ taskId: task.id, nextRunAtMs: null, madeUntilMs, error: reason });
+    this.#advance(task, null, task.nextRunAtMs, reason);
+  }
+
+  #advance(
+    { id: taskId }: DueTask,
+    nextRunAtMs: number | null,
+    madeUntilMs: number | null,
+    error: string | null,
+  ): void {
+    const before = this.advances.get(taskId)?.madeUntilMs ?? null;
+    this.advances.set(taskId, { taskId, nextRunAtMs, madeUntilMs: madeUntilMs ?? before, error });
   }
 }
