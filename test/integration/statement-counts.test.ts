@@ -46,7 +46,7 @@ describe("statements on the wire", () => {
 
   before(async () => {
     databases = await makeTestDatabases();
-    await seedRows(databases, { tasks: 2_000, jobs: 2_000 });
+    await seedRows(databases, { tasks: 2_400, jobs: 2_000 });
     proxy = await openCountingProxy(databases.mysqlUrl);
     const { databasePrefix } = databases;
     shards = openShards({ mysqlUrl: proxy.url, databasePrefix });
