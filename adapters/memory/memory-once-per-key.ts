@@ -12,20 +12,36 @@ export function oncePerKey<Made, Result>(
   work: () => { readonly result: Result; readonly made: Made | null },
 ): Result | Replay {
   if (idempotency === null) return work().result;
-  const { route, key, bodyHash, expiresInMs, answerOf } = idempotency;
-  const name = JSON.stringify([tenantId, route, key]);
-  const kept = tables.answers.get(name);
-  if (kept !== undefined && kept.expiresAtMs > nowMs) {
-    if (kept.bodyHash !== bodyHash) return { kind: "key-reused" };
-    return { kind: "replayed", answer: kept.answer };
-  }
+  const replay = findAnswer(tables, tenantId, idempotency, nowMs);
+  if (replay !== null) return replay;
+  const { bodyHash, expiresInMs, answerOf } = idempotency;
   const { result, made } = work();
   if (made !== null) {
-    tables.answers.set(name, {
+    tables.answers.set(nameOf(tenantId, idempotency), {
       bodyHash,
       answer: answerOf(made),
       expiresAtMs: nowMs + expiresInMs,
     });
   }
   return result;
+}
+
+/** What is kept for a key. */
+export function findAnswer(
+  tables: MemoryTables,
+  tenantId: TenantId,
+  request: Pick<Idempotency<never>, "route" | "key" | "bodyHash">,
+  nowMs: number,
+): Replay | null {
+  const kept = tables.answers.get(nameOf(tenantId, request));
+  if (kept === undefined || kept.expiresAtMs <= nowMs) return null;
+  if (kept.bodyHash !== request.bodyHash) return { kind: "key-reused" };
+  return { kind: "replayed", answer: kept.answer };
+}
+
+function nameOf(
+  tenantId: TenantId,
+  { route, key }: Pick<Idempotency<never>, "route" | "key">,
+): string {
+  return JSON.stringify([tenantId, route, key]);
 }

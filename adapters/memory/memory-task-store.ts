@@ -38,7 +38,7 @@ import {
   madeOccurrencesMs,
   plannedFromMs,
 } from "./memory-jobs-effect.ts";
-import { oncePerKey } from "./memory-once-per-key.ts";
+import { findAnswer, oncePerKey } from "./memory-once-per-key.ts";
 import { pruneRows, purgeTasks } from "./memory-purge.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
@@ -263,6 +263,15 @@ export class MemoryTaskStore implements TaskStore {
   purge(limit: number, olderThanMs: number): Promise<number> {
     return this.#tables.transact("purge", (nowMs) =>
       purgeTasks(this.#tables, limit, nowMs - olderThanMs),
+    );
+  }
+
+  findAnswer(
+    tenantId: TenantId,
+    request: Parameters<TaskStore["findAnswer"]>[1],
+  ): Promise<Replay | null> {
+    return this.#tables.transact("findAnswer", (nowMs) =>
+      findAnswer(this.#tables, tenantId, request, nowMs),
     );
   }
 

@@ -5,8 +5,14 @@
 import type { TenantId } from "#core/domain/ids.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import { DriverFault, isLockWait } from "./errors.ts";
-import type { Session } from "./pool.ts";
-import { keepAnswerSql, reserveKeySql, selectKeySql } from "./statements/idempotency-keys.ts";
+import type { Row, Session } from "./pool.ts";
+import {
+  findAnswerSql,
+  keepAnswerSql,
+  reserveKeySql,
+  selectKeySql,
+} from "./statements/idempotency-keys.ts";
+import type { Database } from "./transaction.ts";
 
 /** Runs `work` and keeps its answer, or gives the kept one. Work that has made nothing must have written nothing that counts. */
 export async function oncePerKey<Made, Result>(
@@ -38,7 +44,20 @@ async function reserve(
     throw error;
   }
   const [row] = await session.select(selectKeySql(tenantId, idempotency));
-  const [bodyHash, answer] = row ?? [];
-  if ((bodyHash as Buffer).toString("hex") !== idempotency.bodyHash) return { kind: "key-reused" };
+  return readReplay(row ?? [], idempotency.bodyHash);
+}
+
+/** What is kept for a key, without taking it. */
+export async function findAnswer(
+  database: Database,
+  tenantId: TenantId,
+  request: Pick<Idempotency<never>, "route" | "key" | "bodyHash">,
+): Promise<Replay | null> {
+  const [row] = await database.select(findAnswerSql(tenantId, request));
+  return row === undefined ? null : readReplay(row, request.bodyHash);
+}
+
+function readReplay([keptHash, answer]: Row, bodyHash: string): Replay {
+  if ((keptHash as Buffer).toString("hex") !== bodyHash) return { kind: "key-reused" };
   return { kind: "replayed", answer: answer as string };
 }

@@ -6,6 +6,7 @@ import { EDIT_WALK, editTask } from "./edit-task.ts";
 import { GROUP_WALK, goOnWithJobs } from "./go-on-with-jobs.ts";
 import { loadCallParts } from "./load-call-parts.ts";
 import { materializeDue } from "./materialize-due.ts";
+import { findAnswer } from "./once-per-key.ts";
 import { pruneRows, purgeTasks } from "./purge-tasks.ts";
 import { runNow, runTest } from "./run-now.ts";
 import { listTasksSql } from "./statements/list-tasks.ts";
@@ -61,6 +62,7 @@ export function taskStore(
       return readDueAhead(row);
     },
     purge: (limit, olderThanMs) => purgeTasks(database, limit, olderThanMs),
+    findAnswer: (tenantId, request) => findAnswer(database, tenantId, request),
     prune: (limit) => pruneRows(database, limit),
     loadCallParts: (request) => loadCallParts(database, request),
     async loadVersions(keys, bodies) {

@@ -284,6 +284,15 @@ export interface TaskStore {
    */
   purge(limit: number, olderThanMs: number): Promise<number>;
 
+  /**
+   * What is kept for a request's key, without taking it: null when nothing is. For requests that could not be done any more, before they
+   * are refused; one whose first is still in work is unknown here.
+   */
+  findAnswer(
+    tenantId: TenantId,
+    request: Pick<Idempotency<never>, "route" | "key" | "bodyHash">,
+  ): Promise<Replay | null>;
+
   /** Removes answers kept for idempotency keys that have expired and revocations older than a day, at most `limit` of each. */
   prune(limit: number): Promise<number>;
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemDigest } from "#adapters/system/digest.ts";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import { historyEntryOf } from "#core/domain/history.ts";
 import { parseJobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
@@ -90,6 +91,34 @@ test("a retry with a key is one retry", async () => {
   const again = await retry();
   assert.deepEqual([again.status, again.text], [202, first.text]);
   assert.equal(jobOf(api, ids[0] ?? "").status, "dead");
+});
+
+test("the key of a retry answers alike after the job has succeeded and is archived, also while history is away", async () => {
+  const { api, ids } = await openWithDead(1);
+  await using _ = api;
+  const [id = ""] = ids;
+  const headers = { "idempotency-key": "k" };
+  const retry = (as = api.acme, body?: object) =>
+    as("POST", `/v1/jobs/${id}/retry`, body, { headers });
+  const first = await retry();
+  assert.equal(first.status, 202);
+  const ended = { status: "succeeded", claimNo: 4, attempt: 4 } as const;
+  const finishedAtMs = api.clock.nowMs();
+  api.shards.tables.jobs.set(jobOf(api, id).id, { ...jobOf(api, id), ...ended, finishedAtMs });
+  await archive(api, id);
+  await api.clock.advance(23 * 3_600_000);
+  const again = await retry();
+  assert.deepEqual([again.status, again.text], [202, first.text]);
+  assert.equal(again.headers.get("idempotency-replayed"), "true");
+  assertProblem(await retry(api.acme, {}), 422, /^Idempotency-Key: /);
+  assertProblem(await retry(api.as("other")), 404, /no such job/);
+  assertProblem(await retry(api.as("acme", ["read"])), 403, /scope/);
+  api.history.find = async () => {
+    throw new StoreUnavailable("away");
+  };
+  assert.equal((await retry()).text, first.text);
+  await api.clock.advance(3_600_001);
+  assert.equal((await retry()).status, 503, "kept for 24 h");
 });
 
 test("an archived dead job is made anew, with a link to the first", async () => {

@@ -46,6 +46,33 @@ test("the same key and body get the same answer, and one task, whatever has beco
   assertProblem(await post({ ...HOURLY, name: "a" }, "k1"), 409, /has this name/);
 });
 
+test("a key answers alike when the task could not be made any more: its window is over, a quota is lower", async () => {
+  await using api = await openApiInMemory();
+  const endAt = "2026-06-01T09:10:00Z";
+  const body = { ...HOURLY, schedule: { type: "every", seconds: 60 }, endAt };
+  const create = (key: string, as = api.acme, changes = {}) =>
+    as("POST", "/v1/tasks", { ...body, ...changes }, keyed(key));
+  const first = await create("k");
+  assert.equal(first.status, 201, first.text);
+  await api.control.setQuotas(ACME, { minIntervalSeconds: 600 });
+  await api.clock.advance(61_000);
+  const assertReplay = async () => {
+    const again = await create("k");
+    assert.deepEqual([again.status, again.text], [201, first.text]);
+    assert.equal(again.headers.get("idempotency-replayed"), "true");
+  };
+  await assertReplay();
+  assertProblem(await create("new"), 422, /minIntervalSeconds/);
+  await api.control.setQuotas(ACME, { minIntervalSeconds: null });
+  await api.clock.advance(3_600_000);
+  await assertReplay();
+  assertProblem(await create("k", api.acme, { name: "b" }), 422, /^Idempotency-Key: /);
+  for (const as of [api.acme, api.as("other")])
+    assertProblem(await create("new", as), 422, /^endAt|^schedule/);
+  assertProblem(await create("k", api.as("other")), 422, /^endAt|^schedule/);
+  assert.equal((await api.acme("GET", "/v1/tasks")).body.items.length, 1);
+});
+
 test("a create that fails uses up no key; keys have bounds", async () => {
   await using api = await openApiInMemory();
   await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "taken" });

@@ -68,6 +68,28 @@ function creates(open: OpenStore): void {
   );
 
   test(
+    "an answer is found without taking its key, as long as it is kept",
+    onStore(open, async (store) => {
+      const { tasks } = store.shard;
+      const { task, ...version } = buildTask(await dbNow(store));
+      const { tenantId } = task;
+      const key = keyed<TaskWithVersion>((made) => `${made.task.id} ${AWKWARD}`);
+      assert.equal(await tasks.findAnswer(tenantId, key), null);
+      assert.deepEqual(await tasks.create({ task, ...version }, key), { kind: "created" });
+      const replay = { kind: "replayed", answer: `${task.id} ${AWKWARD}` };
+      assert.deepEqual(await tasks.findAnswer(tenantId, key), replay);
+      const other = { ...key, bodyHash: hashOf("other") };
+      assert.deepEqual(await tasks.findAnswer(tenantId, other), { kind: "key-reused" });
+      assert.equal(await tasks.findAnswer(makeTenant(), key), null);
+      assert.equal(await tasks.findAnswer(tenantId, { ...key, route: "POST /v1/other" }), null);
+      const expired = { ...keyed<TaskWithVersion>(() => ""), expiresInMs: -1 };
+      const made = buildTask(await dbNow(store), { task: { tenantId } });
+      assert.deepEqual(await tasks.create(made, expired), { kind: "created" });
+      assert.equal(await tasks.findAnswer(tenantId, expired), null);
+    }),
+  );
+
+  test(
     "of twenty at once one makes the task, all have its answer",
     onStore(open, async (store) => {
       const { tasks } = store.shard;

@@ -342,6 +342,7 @@ function singles(): Sample[] {
     ),
     reserveKeySql: idempotencyKeys.reserveKeySql(TENANT, KEY),
     selectKeySql: idempotencyKeys.selectKeySql(TENANT, KEY),
+    findAnswerSql: idempotencyKeys.findAnswerSql(TENANT, KEY),
     keepAnswerSql: idempotencyKeys.keepAnswerSql(TENANT, KEY, "{}"),
     ...secretSingles(id),
     countOpenTasksSql: taskQuota.countOpenTasksSql(TENANT, 10_001),

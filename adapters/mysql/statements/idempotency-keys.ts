@@ -32,6 +32,11 @@ export function selectKeySql(tenantId: TenantId, key: Key): string {
   return `SELECT body_hash, answer FROM idempotency_keys WHERE ${isKey(tenantId, key)}`;
 }
 
+/** As selectKeySql, of a key that is kept still. Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: (body_hash, answer). */
+export function findAnswerSql(tenantId: TenantId, key: Key): string {
+  return `${selectKeySql(tenantId, key)} AND expires_at > UTC_TIMESTAMP(3)`;
+}
+
 /** The last write of the transaction. Index: primary key. Locks: the row, held already (X). Isolation: READ COMMITTED. Result: 1. */
 export function keepAnswerSql(tenantId: TenantId, key: Key, answer: string): string {
   return `UPDATE idempotency_keys SET answer = ${text(answer)} WHERE ${isKey(tenantId, key)}`;

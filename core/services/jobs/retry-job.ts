@@ -54,14 +54,17 @@ async function retryArchived(
   jobId: JobId,
   idempotency: Idempotency<JobWithRequest> | null,
 ): Promise<Retried | Replay> {
+  const { taskId } = readJobId(jobId);
+  const { tasks } = deps.shards.forTask(taskId);
+  // What was retried and has ended since is not dead: its answer is told by the key, also while history is away.
+  const replay = idempotency && (await tasks.findAnswer(tenantId, idempotency));
+  if (replay !== null) return replay;
   const read = await readHistory(deps, (history) => history.find(tenantId, jobId));
   if (read.kind === "away") return { kind: "history-away" };
   const entry = read.value;
   if (entry === null) return { kind: "not-found" };
   if (entry.job.status !== "dead") return { kind: "not-dead" };
   if (entry.payloadBody !== null) return { kind: "body-not-kept" };
-  const { taskId } = readJobId(jobId);
-  const { tasks } = deps.shards.forTask(taskId);
   const { payload } = entry.job;
   const withRequest = ({ job, version }: MadeRun): JobWithRequest => ({
     job,

@@ -25,9 +25,13 @@ export async function createTask(
   settings: TaskSettings,
   { quotas = null, idempotency = null }: CreateOptions = {},
 ): Promise<Created | Replay> {
-  const outcome = buildTask(deps, tenantId, settings, quotas);
-  if (outcome.kind === "invalid") return outcome;
   const { tasks } = deps.shards.forTenant(tenantId);
+  const outcome = buildTask(deps, tenantId, settings, quotas);
+  if (outcome.kind === "invalid") {
+    // It may have been good when it came first: its window was open, or the quota larger.
+    const replay = idempotency && (await tasks.findAnswer(tenantId, idempotency));
+    return replay ?? outcome;
+  }
   await capEndpoints(deps, tenantId, [settings.request.url], quotas);
   const created = await withSecrets(deps, outcome.built, settings);
   const result = await tasks.create(created, idempotency, quotas);
