@@ -7,7 +7,7 @@ export interface Idempotency<Made> {
   readonly route: string;
   /** As the caller sent it; at most 255 characters. */
   readonly key: string;
-  /** SHA-256 (hex) of the request's body. */
+  /** Of the request's body, 64 hex digits: its SHA-256, or its fingerprint where it has secrets. */
   readonly bodyHash: string;
   readonly expiresInMs: number;
   /** The answer to keep, given what was made. Pure, and may be called again after a deadlock. */

@@ -1,6 +1,8 @@
 /** Requests with an `Idempotency-Key`: the same key with the same body gets the same answer for 24 h. */
 import { systemDigest } from "#adapters/system/digest.ts";
+import { Secret } from "#core/domain/secret.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
+import type { Sealer } from "#core/ports/secrets.ts";
 import type { ApiAnswer, ApiRequest } from "./api-event.ts";
 import { fieldsProblem, HttpProblem } from "./problem.ts";
 
@@ -11,23 +13,30 @@ const REPLAYED = { "idempotency-replayed": "true" };
 
 /**
  * What the store is to keep for this request; null when it has no key. `route` is method and path; `answerOf` is what is answered
- * when the thing has been made.
+ * when the thing has been made. A body with secrets comes with a `sealer`: a plain hash of it, kept for a day, would let a thief of the
+ * database test guesses. Throws SecretsUnavailable.
  */
-export function idempotencyOf<Made>(
+export async function idempotencyOf<Made>(
   request: ApiRequest,
   route: string,
   answerOf: (made: Made) => ApiAnswer,
-): Idempotency<Made> | null {
+  sealer?: Sealer,
+): Promise<Idempotency<Made> | null> {
   const key = request.header("idempotency-key");
   if (key === undefined) return null;
   if (!/^[!-~]{1,255}$/.test(key)) {
     const message = "must have 1 to 255 visible ASCII characters";
     throw fieldsProblem([{ field: HEADER, message }]);
   }
+  const body = JSON.stringify(request.json) ?? "";
+  const bodyHash =
+    sealer === undefined
+      ? systemDigest.sha256Hex(body)
+      : await sealer.fingerprint(request.principal.tenantId, new Secret(body));
   return {
     route,
     key,
-    bodyHash: systemDigest.sha256Hex(JSON.stringify(request.json) ?? ""),
+    bodyHash,
     expiresInMs: KEPT_MS,
     answerOf: (made) => JSON.stringify(answerOf(made)),
   };

@@ -33,7 +33,7 @@ export async function retryOperation(deps: RescueDeps, request: ApiRequest): Pro
     headers: { location: `/v1/jobs/${made.job.id}` },
     body: { json: presentJob(made, deps.clock.nowMs()) },
   });
-  const idempotency = idempotencyOf(request, `POST /v1/jobs/${jobId}/retry`, answerOf);
+  const idempotency = await idempotencyOf(request, `POST /v1/jobs/${jobId}/retry`, answerOf);
   const result = await retryJob(deps, request.principal.tenantId, jobId, idempotency);
   switch (result.kind) {
     case "moved":

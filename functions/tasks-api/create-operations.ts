@@ -26,7 +26,8 @@ export async function createOperation(
   validate(noQuery, queryOf(request));
   const settings = validate(taskSchema, request.json);
   const { tenantId, quotas } = request.principal;
-  const idempotency = idempotencyOf(request, "POST /v1/tasks", createdAnswer);
+  const sealer = settings.secrets && deps.sealer;
+  const idempotency = await idempotencyOf(request, "POST /v1/tasks", createdAnswer, sealer);
   const made = await createTask(deps, tenantId, settings, { quotas, idempotency });
   switch (made.kind) {
     case "created":

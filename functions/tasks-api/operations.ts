@@ -161,7 +161,7 @@ async function run(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> 
     },
   });
   const { tenantId, quotas } = request.principal;
-  const idempotency = idempotencyOf(request, `POST /v1/tasks/${taskId}/run`, answerOf);
+  const idempotency = await idempotencyOf(request, `POST /v1/tasks/${taskId}/run`, answerOf);
   const options = { quotas, idempotency };
   const made = await runTask(deps, tenantId, taskId, payload as Payload | null, options);
   switch (made.kind) {

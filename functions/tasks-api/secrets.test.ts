@@ -1,5 +1,6 @@
 /** Secrets in the API: written, never read; kept by edits that do not name them. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test } from "node:test";
 import type { TaskId } from "#core/domain/ids.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
@@ -42,6 +43,31 @@ function versions(api: ApiInMemory, { id }: { id: string }): Record<string, numb
   const rows = api.shards.tables.secrets.get(id as TaskId) ?? [];
   return Object.fromEntries(rows.map(({ name, version }) => [name, version]));
 }
+
+test("what is kept of a create with a key tells no secret to who guesses it", async () => {
+  await using api = await openApiInMemory();
+  const key = { headers: { "idempotency-key": "k" } };
+  const post = (body: object, tenant = "acme") => api.as(tenant)("POST", "/v1/tasks", body, key);
+  const plain = withRequest({ body: "no secret" });
+  const headers = withRequest({ secretHeaders: { "x-api-key": "hunter2" } });
+  const auth = withRequest({ auth: { type: "basic", username: "u", password: "hunter2" } });
+  for (const [body, isGuessed] of [
+    [plain, true],
+    [headers, false],
+    [auth, false],
+  ] as const) {
+    api.shards.tables.answers.clear();
+    assert.equal((await post(body)).status, 201);
+    assert.equal((await post(body, "other")).status, 201);
+    const hashes = [...api.shards.tables.answers.values()].map(({ bodyHash }) => bodyHash);
+    const guess = createHash("sha256").update(JSON.stringify(body)).digest("hex");
+    assert.equal(hashes.length, 2);
+    assert.equal(hashes.includes(guess), isGuessed);
+    assert.equal(new Set(hashes).size, isGuessed ? 1 : 2, "another tenant's says nothing");
+    assert.equal((await post(body)).headers.get("idempotency-replayed"), "true");
+    assert.equal((await post({ ...body, name: "another" })).status, 422);
+  }
+});
 
 test("secrets are answered as names with fingerprints, in create, read, list, run and replay", async () => {
   await using api = await openApiInMemory();
