@@ -17,17 +17,16 @@ export function createTasks(
   const open = [...tables.tasks.values()].filter(
     (task) => task.tenantId === tenantId && (task.status === "active" || task.status === "paused"),
   );
-  // Counted before any of them is made, and no further than one beyond the limit.
-  const used = Math.min(open.length, limit + 1);
-  let room = limit - used;
+  // Counted no further than one beyond the limit.
+  let used = Math.min(open.length, limit + 1);
   return created.map(({ task, version, sealed = [] }): Creation => {
     assert(task.tenantId === tenantId, "a group of tasks is one tenant's");
     const there = liveTaskNamed(tables, task.tenantId, task.name);
     if (there?.id === task.id) return { kind: "created" };
     if (there !== undefined) return NAME_TAKEN;
-    if (room <= 0) return { kind: "quota", limit, used };
+    if (used >= limit) return { kind: "quota", limit, used };
     assert(!tables.tasks.has(task.id), "a task id is fresh");
-    room--;
+    used++;
     tables.tasks.set(task.id, task);
     tables.addVersion(version);
     tables.changeSecrets(task.id, { set: sealed, remove: [] });

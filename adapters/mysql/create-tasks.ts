@@ -121,7 +121,7 @@ async function createGroup(
     const { id, name } = one.task;
     const owner = owners.get(name);
     if (owner !== undefined) return owner === id ? CREATED : NAME_TAKEN;
-    if (used + fresh.length >= limit) return { kind: "quota", limit, used };
+    if (used + fresh.length >= limit) return { kind: "quota", limit, used: used + fresh.length };
     owners.set(name, id);
     fresh.push(one);
     return CREATED;

@@ -62,6 +62,8 @@ export const REVOKED_WITHIN_MS = 60_000;
 // Secrets.
 /** Of a task, headers and credential together; HEADERS_MAX and HEADER_BYTES_MAX hold for plain and secret headers together. */
 export const SECRET_BYTES_MAX = 8 * KIB;
+/** Of a header whose value is secret: its name is part of a key. */
+export const SECRET_HEADER_NAME_LENGTH_MAX = 256;
 /** A process seals a tenant's secrets with one data key for so long, then asks for another. */
 export const SEALING_KEY_MS = 3_600_000;
 /** An unwrapped data key is asked for again after this, and used for no longer than that while the master key is away. */

@@ -5,6 +5,7 @@ import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError, OutcomeUnknown } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
+import { SecretsUnavailable } from "#core/ports/secrets.ts";
 import type { ApiEvent, ApiResult } from "./api-event.ts";
 import { HttpProblem, PROBLEM_TYPE, problemBody } from "./problem.ts";
 import { readJson } from "./read-json.ts";
@@ -69,10 +70,12 @@ function problemOf(error: unknown): HttpProblem {
       "the database did not answer: the change may have been made or not; look before trying again";
     return new HttpProblem(503, detail, { headers, cause: error });
   }
-  if (error instanceof OperatingError && error.retryable)
-    return new HttpProblem(503, "the database is away or busy: try again", {
-      headers,
-      cause: error,
-    });
+  if (error instanceof OperatingError && error.retryable) {
+    const detail =
+      error instanceof SecretsUnavailable
+        ? "the master key of secrets is away: try again"
+        : "the database is away or busy: try again";
+    return new HttpProblem(503, detail, { headers, cause: error });
+  }
   return new HttpProblem(500, "an error of ours; it has been logged", { cause: error });
 }

@@ -87,7 +87,7 @@ export const PROBLEMS: Readonly<Partial<Record<ProblemStatus, DescribedProblem>>
   503: {
     name: "ServiceUnavailable",
     description:
-      "A database is away or busy. For a write, the detail says whether it may have been done.",
+      "A database is away or busy, or the master key of secrets is. For a write, the detail says whether it may have been done.",
     detail: "the database is away or busy: try again",
     headers: retryAfter,
   },

@@ -3,7 +3,12 @@
  * that is written back says that the secret stays what it is.
  */
 import { z } from "zod";
-import { HEADER_BYTES_MAX, HEADERS_MAX, SECRET_BYTES_MAX } from "#core/domain/limits.ts";
+import {
+  HEADER_BYTES_MAX,
+  HEADERS_MAX,
+  SECRET_BYTES_MAX,
+  SECRET_HEADER_NAME_LENGTH_MAX,
+} from "#core/domain/limits.ts";
 import { Secret } from "#core/domain/secret.ts";
 import {
   type Credential,
@@ -37,13 +42,19 @@ export const secretHeaders = z
   .superRefine((all, ctx) => {
     const seen = new Set<string>();
     for (const [name, value] of Object.entries(all)) {
-      const message = faultOfHeader(name, typeof value === "string" ? value : "", seen);
+      const message =
+        name.length > SECRET_HEADER_NAME_LENGTH_MAX
+          ? `must have at most ${SECRET_HEADER_NAME_LENGTH_MAX} characters`
+          : faultOfHeader(name, typeof value === "string" ? value : "", seen);
       if (message !== null) ctx.addIssue({ code: "custom", path: [name], message });
       seen.add(name.toLowerCase());
     }
   })
   .describe("Headers whose values nobody can read again. Sent beside `headers`.")
-  .meta({ maxProperties: HEADERS_MAX, propertyNames: { pattern: HEADER_NAME.source } });
+  .meta({
+    maxProperties: HEADERS_MAX,
+    propertyNames: { pattern: HEADER_NAME.source, maxLength: SECRET_HEADER_NAME_LENGTH_MAX },
+  });
 
 /** In a merge patch null takes a secret away. */
 export const secretHeadersPatch = z.record(z.string(), secretValue.nullable());

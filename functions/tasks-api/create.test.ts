@@ -289,6 +289,11 @@ test("quotas name limit and use: tasks 429, body and interval 422", async () => 
     body.items.map((item: { status: number }) => item.status),
     [422, 429],
   );
+  await api.control.setQuotas(ACME, { tasksMax: 4 });
+  await api.clock.advance(60_000);
+  const { items } = (await client("POST", "/v1/tasks/bulk", { items: [HOURLY, HOURLY, HOURLY] }))
+    .body;
+  assert.match(items[2].problem.detail, /has 4 tasks, of at most 4/);
 });
 
 test("a quota lowered since stands in no other change's way", async () => {
@@ -296,7 +301,22 @@ test("a quota lowered since stands in no other change's way", async () => {
   const { id } = (await api.acme("POST", "/v1/tasks", HOURLY)).body;
   await api.control.setQuotas(ACME, { tasksMax: 0, bodyBytesMax: 0, minIntervalSeconds: 86_400 });
   await api.clock.advance(60_000);
-  assert.equal((await api.acme("PATCH", `/v1/tasks/${id}`, { tags: ["x"] })).status, 200);
+  const path = `/v1/tasks/${id}`;
+  for (const patch of [
+    { tags: ["x"] },
+    { captureResponse: false },
+    { request: { headers: { "x-a": "1" } } },
+    { request: { url: "https://example.com/other", body: "x" } },
+    { timeoutSeconds: 7 },
+  ]) {
+    const { status, text } = await api.acme("PATCH", path, patch);
+    assert.equal(status, 200, text);
+  }
+  for (const request of [{ body: "y" }, { bodyBase64: "eA==" }])
+    assertProblem(await api.acme("PATCH", path, { request }), 422, /bodyBytesMax/);
+  const schedule = { type: "every", seconds: 3_601 };
+  assertProblem(await api.acme("PATCH", path, { schedule }), 422, /minIntervalSeconds/);
+  assert.equal((await api.acme("PATCH", path, { request: { body: null } })).status, 200);
 });
 
 test("captureResponse is a task's own, and part of what its versions keep", async () => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import type { TaskId } from "#core/domain/ids.ts";
+import { SecretsUnavailable } from "#core/ports/secrets.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
 import { type ApiInMemory, openApiInMemory } from "#test/support/api-in-memory.ts";
 
@@ -109,6 +110,43 @@ test("secrets are answered as names with fingerprints, in create, read, list, ru
     ...rows,
   ]);
   for (const secret of secrets) assert.ok(!JSON.stringify(stored).includes(secret));
+});
+
+test("while the master key is away a write with secrets is 503 and says so, also under a key; others are served", async () => {
+  const away = async () => {
+    throw new SecretsUnavailable("the key service does not answer");
+  };
+  await using api = await openApiInMemory({}, { generate: away, unwrap: away });
+  const { id } = await create(api, {});
+  const secret = { secretHeaders: { "x-a": "1" } };
+  const key = { headers: { "idempotency-key": "k" } };
+  for (const answer of [
+    await api.acme("POST", "/v1/tasks", withRequest(secret)),
+    await api.acme("POST", "/v1/tasks", withRequest(secret), key),
+    await api.acme("PATCH", `/v1/tasks/${id}`, { request: secret }),
+  ]) {
+    assert.equal(answer.status, 503, answer.text);
+    assert.equal(answer.body.detail, "the master key of secrets is away: try again");
+    assert.ok(Number(answer.headers.get("retry-after")) > 0);
+  }
+  assert.equal((await api.acme("POST", "/v1/tasks", MINIMAL, key)).status, 201);
+});
+
+test("names of secret headers have at most 256 characters", async () => {
+  await using api = await openApiInMemory();
+  const named = (length: number) => ({ secretHeaders: { ["x".repeat(length)]: "v" } });
+  const { id, request } = await create(api, named(256));
+  assert.deepEqual(Object.keys(request.secretHeaders), ["x".repeat(256)]);
+  for (const answer of [
+    await api.acme("POST", "/v1/tasks", withRequest(named(257))),
+    await api.acme("PATCH", `/v1/tasks/${id}`, { request: named(257) }),
+  ]) {
+    assert.equal(answer.status, 422, answer.text);
+    assert.match(
+      answer.body.detail,
+      /^request.secretHeaders.x+: must have at most 256 characters$/,
+    );
+  }
 });
 
 test("a fingerprint is the same for a secret of one tenant, and says nothing about another's", async () => {

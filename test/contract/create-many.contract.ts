@@ -138,7 +138,7 @@ function quotas(open: OpenStore): void {
       const group = ["taken", "a", "a", "b", "c", "c"].map((name) =>
         buildTask(nowMs, { task: { tenantId, name } }),
       );
-      const over = { kind: "quota", limit: 3, used: 1 };
+      const over = { kind: "quota", limit: 3, used: 3 };
       const results = await store.shard.tasks.createMany(group, { tasksMax: 3 });
       assert.deepEqual(results, [NAME_TAKEN, CREATED, NAME_TAKEN, CREATED, over, over]);
       assert.equal((await allOf(store, tenantId)).length, 3);

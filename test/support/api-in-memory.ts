@@ -11,6 +11,7 @@ import type { TenantId } from "#core/domain/ids.ts";
 import type { Scope } from "#core/ports/control-store.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
+import type { MasterKey } from "#core/ports/secrets.ts";
 import { createApi } from "#functions/_shared/create-api.ts";
 import { jobsOperations } from "#functions/jobs-api/operations.ts";
 import { tasksOperations } from "#functions/tasks-api/operations.ts";
@@ -34,7 +35,10 @@ export interface ApiInMemory extends AsyncDisposable {
   as(tenant: string, scopes?: readonly Scope[]): ApiClient;
 }
 
-export async function openApiInMemory(hooks: CommitHooks = {}): Promise<ApiInMemory> {
+export async function openApiInMemory(
+  hooks: CommitHooks = {},
+  masterKey?: MasterKey,
+): Promise<ApiInMemory> {
   const clock = new ManualClock(Date.UTC(2026, 5, 1, 9, 0, 0));
   const shards = openMemoryShards({ clock, hooks });
   const control = new MemoryControlStore(clock);
@@ -45,7 +49,7 @@ export async function openApiInMemory(hooks: CommitHooks = {}): Promise<ApiInMem
     control,
     clock,
     random: systemRandom,
-    sealer: secretParts(shards).vault,
+    sealer: secretParts(shards, masterKey).vault,
     retention: RETENTION,
     logger: SILENT,
   };

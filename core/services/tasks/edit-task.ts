@@ -68,10 +68,12 @@ function beyondQuotas(
   { schedule, request }: TaskSettings,
   quotas: Quotas,
 ): FieldProblem[] {
+  const bodyOf = ({ body, bodyBase64 }: TaskSettings["request"]) => ({ body, bodyBase64 });
+  const body = bodyOf(request);
   return checkQuotas(
     {
       ...(isSame(schedule, task.schedule) ? {} : { schedule }),
-      ...(isSame(request, version.request) ? {} : { request }),
+      ...(isSame(body, bodyOf(version.request)) ? {} : { request: body }),
     },
     quotas,
   );
