@@ -1,8 +1,9 @@
 /** Makes tasks in memory, each for itself. */
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
+import { isCounted } from "#core/domain/quotas.ts";
 import type { Task } from "#core/domain/task.ts";
-import type { Creation, NewTask, TaskQuota } from "#core/ports/task-store.ts";
+import type { Creation, NewTask, OverQuota, TaskQuota } from "#core/ports/task-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 export const NAME_TAKEN: Creation = { kind: "name-taken" };
@@ -14,11 +15,7 @@ export function createTasks(
 ): Creation[] {
   const limit = quota?.tasksMax ?? Number.POSITIVE_INFINITY;
   const tenantId = created[0]?.task.tenantId;
-  const open = [...tables.tasks.values()].filter(
-    (task) => task.tenantId === tenantId && (task.status === "active" || task.status === "paused"),
-  );
-  // Counted no further than one beyond the limit.
-  let used = Math.min(open.length, limit + 1);
+  let used = countUsed(tables, tenantId, limit);
   return created.map(({ task, version, sealed = [] }): Creation => {
     assert(task.tenantId === tenantId, "a group of tasks is one tenant's");
     const there = liveTaskNamed(tables, task.tenantId, task.name);
@@ -32,6 +29,25 @@ export function createTasks(
     tables.changeSecrets(task.id, { set: sealed, remove: [] });
     return { kind: "created" };
   });
+}
+
+/** The refusal of one task more; null where there is room. */
+export function overQuota(
+  tables: MemoryTables,
+  tenantId: TenantId,
+  quota: TaskQuota | null,
+): OverQuota | null {
+  const limit = quota?.tasksMax ?? Number.POSITIVE_INFINITY;
+  const used = countUsed(tables, tenantId, limit);
+  return used < limit ? null : { kind: "quota", limit, used };
+}
+
+/** Counted no further than one beyond the limit. */
+function countUsed(tables: MemoryTables, tenantId: TenantId | undefined, limit: number): number {
+  const counted = [...tables.tasks.values()].filter(
+    (task) => task.tenantId === tenantId && isCounted(task.status),
+  );
+  return Math.min(counted.length, limit + 1);
 }
 
 export function liveTaskNamed(

@@ -4,6 +4,7 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { CARRIED_BYTES_MAX } from "#core/domain/limits.ts";
 import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
+import { isCounted } from "#core/domain/quotas.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
 import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
@@ -30,7 +31,7 @@ import type {
   TaskQuota,
   TaskStore,
 } from "#core/ports/task-store.ts";
-import { createTasks, liveTaskNamed, NAME_TAKEN } from "./memory-create-tasks.ts";
+import { createTasks, liveTaskNamed, NAME_TAKEN, overQuota } from "./memory-create-tasks.ts";
 import {
   aheadFromMs,
   applyJobsEffect,
@@ -120,6 +121,7 @@ export class MemoryTaskStore implements TaskStore {
     taskId: TaskId,
     decide: (locked: LockedTask) => TaskEdit<R>,
     retention: Retention,
+    quota: TaskQuota | null = null,
   ): Promise<EditResult<R>> {
     return this.#tables.transact("edit", (nowMs): EditResult<R> => {
       const task = this.#live(tenantId, taskId);
@@ -139,6 +141,9 @@ export class MemoryTaskStore implements TaskStore {
       if (edit.kind === "refuse") return { kind: "refused", refusal: edit.refusal };
       if (edit.kind === "unchanged")
         return { kind: "unchanged", current, ...this.#jobsLeft(taskId) };
+      const countsAgain = !isCounted(task.status) && isCounted(edit.task.status);
+      const over = countsAgain ? overQuota(this.#tables, tenantId, quota) : null;
+      if (over !== null) return over;
       if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };
       this.#write(edit.task, edit.newVersion);
       if (edit.secrets !== undefined) this.#tables.changeSecrets(taskId, edit.secrets);

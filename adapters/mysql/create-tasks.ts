@@ -12,15 +12,10 @@ import { oncePerKey } from "./once-per-key.ts";
 import type { Session } from "./pool.ts";
 import { insertTaskSql, insertTasksSql } from "./statements/insert-task.ts";
 import { insertTaskVersionSql, insertTaskVersionsSql } from "./statements/insert-task-version.ts";
-import { countOpenTasksSql, lockTenantSql, selectNamesSql } from "./statements/task-quota.ts";
+import { selectNamesSql } from "./statements/task-quota.ts";
 import { upsertTaskSecretsSql } from "./statements/task-secrets.ts";
+import { countUsed, overQuota } from "./task-quota.ts";
 import type { Database } from "./transaction.ts";
-
-/**
- * Nearer to its quota than this a tenant's tasks are counted under its lock. Farther from it they are not: what others have
- * under way just now, and nobody sees yet, is less.
- */
-const COUNTED_LOCKED = 1_000;
 
 /** How often a group begins anew because one of its names was taken between its read and its write. */
 const NAME_RACES_MAX = 5;
@@ -52,33 +47,6 @@ export async function createTask(
     if (isDuplicateOf(error, NAME_KEY)) return NAME_TAKEN;
     throw error;
   }
-}
-
-async function overQuota(
-  session: Session,
-  tenantId: TenantId,
-  quota: TaskQuota | null,
-): Promise<Creation | null> {
-  if (quota === null) return null;
-  const used = await countUsed(session, tenantId, quota, 1);
-  return used < quota.tasksMax ? null : { kind: "quota", limit: quota.tasksMax, used };
-}
-
-/** Under the tenant's lock where the tasks wanted may be its last: then it holds until the transaction ends. */
-async function countUsed(
-  session: Session,
-  tenantId: TenantId,
-  { tasksMax }: TaskQuota,
-  wanted: number,
-): Promise<number> {
-  const count = async () => {
-    const [row] = await session.select(countOpenTasksSql(tenantId, tasksMax + 1));
-    return Number(row?.[0]);
-  };
-  const used = await count();
-  if (used + wanted + COUNTED_LOCKED <= tasksMax) return used;
-  await session.write(lockTenantSql(tenantId));
-  return count();
 }
 
 export async function createTasks(

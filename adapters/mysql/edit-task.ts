@@ -6,9 +6,16 @@ import { assert, unreachable } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
+import { isCounted } from "#core/domain/quotas.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import { changeMarks, type SecretMark, type SecretsChange } from "#core/domain/task-secrets.ts";
-import type { EditResult, JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
+import type {
+  EditResult,
+  JobsEffect,
+  LockedTask,
+  TaskEdit,
+  TaskQuota,
+} from "#core/ports/task-store.ts";
 import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
 import { isDuplicateOf } from "./errors.ts";
 import type { Session } from "./pool.ts";
@@ -32,6 +39,7 @@ import { selectTaskSql } from "./statements/select-task.ts";
 import { deleteTaskSecretsSql, upsertTaskSecretsSql } from "./statements/task-secrets.ts";
 import { updateTaskSql } from "./statements/update-task.ts";
 import { updateJobsBelowSql } from "./statements/walk-jobs.ts";
+import { overQuota } from "./task-quota.ts";
 import { readLine, readTaskWithVersion, TASK_JOBS_BELOW, TASK_LINE } from "./task-rows.ts";
 import type { Database } from "./transaction.ts";
 import { cancelJobs, idsOf, inGroups, type WalkBounds, walkJobs } from "./walk-jobs.ts";
@@ -47,7 +55,11 @@ interface Locked extends LockedTask {
 
 export async function editTask<R>(
   database: Database,
-  target: { readonly tenantId: TenantId; readonly taskId: TaskId },
+  target: {
+    readonly tenantId: TenantId;
+    readonly taskId: TaskId;
+    readonly quota: TaskQuota | null;
+  },
   decide: (locked: LockedTask) => TaskEdit<R>,
   retention: Retention,
   bounds: WalkBounds,
@@ -68,6 +80,9 @@ export async function editTask<R>(
             current: withSecrets(task, version, secrets),
           };
         case "write": {
+          const countsAgain = !isCounted(task.status) && isCounted(edit.task.status);
+          const over = countsAgain ? await overQuota(session, target.tenantId, target.quota) : null;
+          if (over !== null) return over;
           const jobsBelow = await write(session, edit, locked, retention, bounds);
           return {
             kind: "written",

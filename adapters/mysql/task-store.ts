@@ -48,8 +48,8 @@ export function taskStore(
       const rows = await database.select(listTasksSql(tenantId, filter, before, limit));
       return rows.map(readTaskWithVersion);
     },
-    edit: (tenantId, taskId, decide, retention) =>
-      editTask(database, { tenantId, taskId }, decide, retention, walks.edit),
+    edit: (tenantId, taskId, decide, retention, quota = null) =>
+      editTask(database, { tenantId, taskId, quota }, decide, retention, walks.edit),
     goOnWithJobs: (tenantId, taskId, change, retention) =>
       goOnWithJobs(database, { tenantId, taskId }, change, retention, walks.group),
     runNow: (tenantId, taskId, make, idempotency = null) =>

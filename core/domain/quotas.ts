@@ -7,14 +7,20 @@ import {
   TASKS_QUOTA_DEFAULT,
   TASKS_QUOTA_MAX,
 } from "./limits.ts";
+import type { TaskStatus } from "./task.ts";
 
 export interface Quotas {
-  /** Tasks that are not deleted. */
+  /** Tasks that are active or paused. */
   readonly tasksMax: number;
   /** Bytes of one request's body as it is sent. */
   readonly bodyBytesMax: number;
   /** Between two runs of a task. */
   readonly minIntervalSeconds: number;
+}
+
+/** Whether a task of this status is one of `tasksMax`. */
+export function isCounted(status: TaskStatus): boolean {
+  return status === "active" || status === "paused";
 }
 
 /** What holds for a caller: its tenant's quotas. */

@@ -62,6 +62,8 @@ export type EditResult<R> =
     }
   | { readonly kind: "refused"; readonly refusal: R }
   | { readonly kind: "name-taken" }
+  /** It was completed, and would count again. */
+  | OverQuota
   | { readonly kind: "not-found" };
 
 /** What the edit that has left jobs made of its task. */
@@ -173,12 +175,18 @@ export interface CallParts {
   readonly signing: ReadonlyMap<TenantId, readonly Pick<SealedSigningSecret, "id" | "sealed">[]>;
 }
 
+/** The tenant has `used` tasks of at most `limit`. */
+export interface OverQuota {
+  readonly kind: "quota";
+  readonly limit: number;
+  readonly used: number;
+}
+
 export type Creation =
   | { readonly kind: "created" }
   /** A live task of the tenant has the name. */
   | { readonly kind: "name-taken" }
-  /** The tenant has `used` tasks of at most `limit`. */
-  | { readonly kind: "quota"; readonly limit: number; readonly used: number };
+  | OverQuota;
 
 export interface TaskStore {
   /** Inserts a task with its first version, in one transaction. Without a quota there is no limit. */
@@ -214,13 +222,14 @@ export interface TaskStore {
 
   /**
    * Locks a live task's row, lets `decide` (pure, synchronous, may run again after a deadlock) choose, and writes the choice in
-   * the same transaction. Pause, resume, delete and PATCH are all this.
+   * the same transaction. Pause, resume, delete and PATCH are all this. Without a quota there is no limit.
    */
   edit<R>(
     tenantId: TenantId,
     taskId: TaskId,
     decide: (locked: LockedTask) => TaskEdit<R>,
     retention: Retention,
+    quota?: TaskQuota | null,
   ): Promise<EditResult<R>>;
 
   /**

@@ -14,10 +14,7 @@ import { ifVersionOf, queryOf } from "../_shared/read-request.ts";
 import { bulkSchema, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { presentProblem, refuseLargeAnswer } from "./bulk-answer.ts";
-import { etagOf, nameTaken, presentTask } from "./present-task.ts";
-
-/** A quota does not pass by itself: it takes a delete, or a higher quota. */
-const QUOTA_RETRY_AFTER = { "retry-after": "60" };
+import { etagOf, nameTaken, presentTask, tooManyTasks } from "./present-task.ts";
 
 export async function createOperation(
   deps: TaskServiceDeps,
@@ -55,11 +52,8 @@ function problemOfCreation(refused: Exclude<Created, { readonly kind: "created" 
       return fieldsProblem(refused.problems);
     case "name-taken":
       return nameTaken();
-    case "quota": {
-      const { used, limit } = refused;
-      const detail = `the tenant has ${used} tasks, of at most ${limit} (quota tasksMax)`;
-      return new HttpProblem(429, detail, { headers: QUOTA_RETRY_AFTER });
-    }
+    case "quota":
+      return tooManyTasks(refused);
   }
 }
 

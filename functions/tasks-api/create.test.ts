@@ -296,6 +296,38 @@ test("quotas name limit and use: tasks 429, body and interval 422", async () => 
   assert.match(items[2].problem.detail, /has 4 tasks, of at most 4/);
 });
 
+test("a completed task that goes on counts as a new one: by PATCH, PUT, and a pause before its last run", async () => {
+  await using api = await openApiInMemory();
+  await api.control.setQuotas(ACME, { tasksMax: 1 });
+  const ended = (await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "a" })).body;
+  const { tables } = api.shards;
+  const complete = () => {
+    const task = tables.tasks.get(ended.id);
+    assert.ok(task);
+    tables.tasks.set(task.id, { ...task, status: "completed", nextRunAtMs: null });
+  };
+  complete();
+  const open = (await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "b" })).body;
+  const { schedule } = HOURLY;
+  const path = `/v1/tasks/${ended.id}`;
+  const patch = () => api.acme("PATCH", path, { schedule: { ...schedule, seconds: 7_200 } });
+  const full = await patch();
+  assertProblem(full, 429, /has 1 tasks, of at most 1 \(quota tasksMax\)/);
+  assert.equal(full.headers.get("retry-after"), "60");
+  const put = { ...HOURLY, schedule: { ...schedule, seconds: 7_200 } };
+  assertProblem(await api.acme("PUT", "/v1/tasks/by-name/a", put), 429, /tasksMax/);
+  const { id } = (await api.acme("POST", `${path}/run`)).body;
+  const job = tables.jobs.get(id);
+  assert.ok(job);
+  const ahead = { trigger: "schedule", scheduledAtMs: api.clock.nowMs() + 20_000 } as const;
+  tables.jobs.set(job.id, { ...job, ...ahead });
+  assertProblem(await api.acme("POST", `${path}/pause`), 429, /tasksMax/);
+  assert.equal((await api.acme("PATCH", path, { description: "d" })).status, 200);
+  await api.acme("DELETE", `/v1/tasks/${open.id}`);
+  const revived = await patch();
+  assert.deepEqual([revived.status, revived.body.status], [200, "active"]);
+});
+
 test("a quota lowered since stands in no other change's way", async () => {
   await using api = await openApiInMemory();
   const { id } = (await api.acme("POST", "/v1/tasks", HOURLY)).body;

@@ -17,7 +17,7 @@ import { secretsOf } from "../_shared/secret-fields.ts";
 import { taskPatchSchema, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { isObject, mergeTask } from "./merge-patch.ts";
-import { etagOf, nameTaken, presentSettings, presentTask } from "./present-task.ts";
+import { etagOf, nameTaken, presentSettings, presentTask, tooManyTasks } from "./present-task.ts";
 
 export async function editTaskOperation(
   deps: TaskServiceDeps,
@@ -49,6 +49,8 @@ export async function editTaskOperation(
       throw noSuchTask();
     case "name-taken":
       throw nameTaken();
+    case "quota":
+      throw tooManyTasks(result);
     case "refused":
       throw problemOfRefusal(result.refusal);
   }

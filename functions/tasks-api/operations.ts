@@ -1,7 +1,8 @@
 /** The operations of the tasks API: parse, call a service, map the result. */
-import type { TaskId } from "#core/domain/ids.ts";
+import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { parseTaskId } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
+import type { Allowance } from "#core/domain/quotas.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
@@ -43,7 +44,7 @@ import {
   listLimitsOperation,
   putLimitOperation,
 } from "./limit-operations.ts";
-import { etagOf, nameTaken, presentTask, presentTaskInList } from "./present-task.ts";
+import { etagOf, nameTaken, presentTask, presentTaskInList, tooManyTasks } from "./present-task.ts";
 import { serveDocs, serveOpenApi } from "./serve-docs.ts";
 import { listSigningOperation, rotateSigningOperation } from "./signing-operations.ts";
 import { testOperation } from "./test-operation.ts";
@@ -121,12 +122,18 @@ async function remove(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswe
 async function changeState(
   deps: TasksApiDeps,
   request: ApiRequest,
-  change: typeof pauseTask | typeof resumeTask,
+  change: (
+    deps: TasksApiDeps,
+    tenantId: TenantId,
+    taskId: TaskId,
+    quotas: Allowance,
+  ) => ReturnType<typeof pauseTask>,
   done: string,
 ): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
   validate(nothingSchema, request.json);
-  const result = await change(deps, request.principal.tenantId, taskIdOf(request));
+  const { tenantId, quotas } = request.principal;
+  const result = await change(deps, tenantId, taskIdOf(request), quotas);
   switch (result.kind) {
     case "written":
     case "unchanged":
@@ -139,6 +146,8 @@ async function changeState(
       throw noSuchTask();
     case "name-taken":
       throw nameTaken();
+    case "quota":
+      throw tooManyTasks(result);
   }
 }
 

@@ -1,5 +1,6 @@
 /** A task as JSON: as it is answered, and as a PATCH is laid over it. */
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
+import type { OverQuota } from "#core/ports/task-store.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "../_shared/present-request.ts";
 import { HttpProblem } from "../_shared/problem.ts";
 
@@ -31,6 +32,14 @@ export function presentSettings({
     startAt: isoInstant(task.startAtMs),
     endAt: isoInstant(task.endAtMs),
   };
+}
+
+/** A quota does not pass by itself: it takes a delete, or a higher quota. */
+const QUOTA_RETRY_AFTER = { "retry-after": "60" };
+
+export function tooManyTasks({ used, limit }: OverQuota): HttpProblem {
+  const detail = `the tenant has ${used} tasks, of at most ${limit} (quota tasksMax)`;
+  return new HttpProblem(429, detail, { headers: QUOTA_RETRY_AFTER });
 }
 
 export function nameTaken(): HttpProblem {

@@ -4,12 +4,14 @@ import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
 import { BULK_TASKS_MAX } from "#core/domain/limits.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
+import type { LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import {
   AWKWARD,
   addTask,
   buildTask,
   dbNow,
   makeTenant,
+  RETENTION,
   removeTask,
   writeEdit,
 } from "./builders.ts";
@@ -130,6 +132,34 @@ function quotas(open: OpenStore): void {
   );
 
   test(
+    "an edit by which a completed task goes on, or is paused, counts it; every other edit passes",
+    onStore(open, async (store) => {
+      const tenantId = makeTenant();
+      const edit = async (task: Task, changes: Partial<Task>, tasksMax: number) => {
+        const { tasks } = store.shard;
+        return (await tasks.edit(tenantId, task.id, turnInto(changes), RETENTION, { tasksMax }))
+          .kind;
+      };
+      const completed = { tenantId, status: "completed" } as const;
+      const [first, second] = [
+        await addTask(store, { task: completed }),
+        await addTask(store, { task: completed }),
+      ].map(({ task }) => task) as [Task, Task];
+      await addTask(store, { task: { tenantId } });
+      assert.equal(await edit(first, { description: "d" }, 0), "written");
+      for (const status of ["active", "paused"] as const)
+        assert.equal(await edit(first, { status }, 1), "quota");
+      const found = await store.shard.tasks.find(tenantId, first.id);
+      assert.deepEqual([found?.task.status, found?.task.version], ["completed", 2]);
+      assert.equal(await edit(first, { status: "active" }, 2), "written");
+      assert.equal(await edit(first, { status: "paused" }, 0), "written");
+      assert.equal(await edit(first, { status: "active" }, 0), "written");
+      assert.equal(await edit(second, { status: "paused" }, 2), "quota");
+      assert.equal(await edit(second, { status: "paused" }, 5_000), "written");
+    }),
+  );
+
+  test(
     "of a group, as many are made as there is room for; taken names take none",
     onStore(open, async (store) => {
       const { task } = await addTask(store, { task: { name: "taken" } });
@@ -153,13 +183,30 @@ function quotas(open: OpenStore): void {
       const { tasks } = store.shard;
       const build = () => buildTask(nowMs, { task: { tenantId } });
       const quota = { tasksMax: 10 };
+      const ended = await Promise.all(
+        Array.from({ length: 9 }, () =>
+          addTask(store, { task: { tenantId, status: "completed" } }),
+        ),
+      );
+      const revive = turnInto({ status: "active" });
       await Promise.all([
+        ...ended.map(({ task }) => tasks.edit(tenantId, task.id, revive, RETENTION, quota)),
         ...Array.from({ length: 9 }, () => tasks.create(build(), null, quota)),
         ...Array.from({ length: 5 }, () => tasks.createMany([build(), build(), build()], quota)),
       ]);
       assert.equal((await allOf(store, tenantId)).length, 10);
     }),
   );
+}
+
+function turnInto(changes: Partial<Task>) {
+  return ({ task }: LockedTask): TaskEdit<never> => ({
+    kind: "write",
+    task: { ...task, ...changes, version: task.version + 1 },
+    newVersion: null,
+    jobsEffect: { kind: "keep" },
+    makeJobs: [],
+  });
 }
 
 function names(open: OpenStore): void {

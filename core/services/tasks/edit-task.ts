@@ -31,7 +31,8 @@ interface EditOptions {
 
 /**
  * Edits a live task. `apply` lays the caller's changes over the task as it is under its lock: pure, may be called again.
- * With `ifVersion` only that version of the task is edited. What the edit changes has to keep to the quotas.
+ * With `ifVersion` only that version of the task is edited. What the edit changes has to keep to the quotas; a task that was
+ * completed and goes on counts as a new one.
  */
 export async function editTask<R>(
   { shards, random, retention, sealer }: Omit<TaskServiceDeps, "clock">,
@@ -59,6 +60,7 @@ export async function editTask<R>(
         : { kind: "refuse", refusal: { kind: "invalid", problems } };
     },
     retention,
+    quotas,
   );
 }
 

@@ -92,6 +92,8 @@ async function tryPut(
     case "written":
     case "unchanged":
       return { kind: "replaced", current: edited.current };
+    case "quota":
+      return edited;
     case "not-found":
     case "name-taken":
       return null;

@@ -1,0 +1,39 @@
+/** How many tasks a tenant has, where it is about to have more. */
+import type { TenantId } from "#core/domain/ids.ts";
+import type { OverQuota, TaskQuota } from "#core/ports/task-store.ts";
+import type { Session } from "./pool.ts";
+import { countOpenTasksSql, lockTenantSql } from "./statements/task-quota.ts";
+
+/**
+ * Nearer to its quota than this a tenant's tasks are counted under its lock. Farther from it they are not: what others have
+ * under way just now, and nobody sees yet, is less.
+ */
+const COUNTED_LOCKED = 1_000;
+
+/** The refusal of one task more; null where there is room. */
+export async function overQuota(
+  session: Session,
+  tenantId: TenantId,
+  quota: TaskQuota | null,
+): Promise<OverQuota | null> {
+  if (quota === null) return null;
+  const used = await countUsed(session, tenantId, quota, 1);
+  return used < quota.tasksMax ? null : { kind: "quota", limit: quota.tasksMax, used };
+}
+
+/** Under the tenant's lock where the tasks wanted may be its last: then it holds until the transaction ends. */
+export async function countUsed(
+  session: Session,
+  tenantId: TenantId,
+  { tasksMax }: TaskQuota,
+  wanted: number,
+): Promise<number> {
+  const count = async () => {
+    const [row] = await session.select(countOpenTasksSql(tenantId, tasksMax + 1));
+    return Number(row?.[0]);
+  };
+  const used = await count();
+  if (used + wanted + COUNTED_LOCKED <= tasksMax) return used;
+  await session.write(lockTenantSql(tenantId));
+  return count();
+}
