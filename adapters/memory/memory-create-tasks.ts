@@ -4,6 +4,7 @@ import type { TenantId } from "#core/domain/ids.ts";
 import { isCounted } from "#core/domain/quotas.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { Creation, NewTask, OverQuota, TaskQuota } from "#core/ports/task-store.ts";
+import { capEndpoints } from "./memory-put-limit.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 export const NAME_TAKEN: Creation = { kind: "name-taken" };
@@ -12,6 +13,7 @@ export function createTasks(
   tables: MemoryTables,
   created: readonly NewTask[],
   quota: TaskQuota | null,
+  nowMs: number,
 ): Creation[] {
   const limit = quota?.tasksMax ?? Number.POSITIVE_INFINITY;
   const tenantId = created[0]?.task.tenantId;
@@ -27,6 +29,7 @@ export function createTasks(
     tables.tasks.set(task.id, task);
     tables.addVersion(version);
     tables.changeSecrets(task.id, { set: sealed, remove: [] });
+    capEndpoints(tables, task.tenantId, [version.request.url], quota, nowMs);
     return { kind: "created" };
   });
 }

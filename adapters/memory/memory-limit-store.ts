@@ -22,7 +22,6 @@ import {
 } from "#core/domain/limited-take.ts";
 import {
   LIMIT_START_AHEAD_MS,
-  LINE_UP_SINCE_MS,
   RELEASE_GROUP_MAX,
   TAKE_LEASE_LEFT_MS,
 } from "#core/domain/limits.ts";
@@ -38,11 +37,11 @@ import type {
   TakenLimited,
 } from "#core/ports/limit-store.ts";
 import { claimedJob } from "./memory-job-store.ts";
+import { putLimit } from "./memory-put-limit.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 /** A take and a release end no job. */
 const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
-const NO_LIMIT = { concurrency: null, perSecond: null, maxConcurrency: null, maxPerSecond: null };
 
 export class MemoryLimitStore implements LimitStore {
   readonly #tables: MemoryTables;
@@ -133,20 +132,7 @@ export class MemoryLimitStore implements LimitStore {
   }
 
   put(key: LimitKey, changes: LimitChanges): Promise<CallLimit | null> {
-    return this.#tables.transact("put", (nowMs) => {
-      const { callLimits, limitSlots } = this.#tables;
-      const row = callLimits.get(key);
-      const limit = { ...NO_LIMIT, ...row?.limit, ...changes, key, updatedAtMs: nowMs };
-      const { concurrency, perSecond } = effectiveLimit(limit);
-      if (concurrency === null && perSecond === null) {
-        callLimits.delete(key);
-        limitSlots.delete(key);
-        return null;
-      }
-      callLimits.set(key, { limit, nextCallAtMs: row?.nextCallAtMs ?? 0 });
-      if (row === undefined) this.#lineUp(key, nowMs);
-      return limit;
-    });
+    return this.#tables.transact("put", (nowMs) => putLimit(this.#tables, key, changes, nowMs));
   }
 
   countWaiting(keys: readonly LimitKey[], max: number): Promise<Map<LimitKey, number>> {
@@ -155,19 +141,6 @@ export class MemoryLimitStore implements LimitStore {
       const count = (key: LimitKey) => due.filter(({ limitKey }) => limitKey === key).length;
       return new Map(keys.map((key) => [key, Math.min(max, count(key))]));
     });
-  }
-
-  /** Jobs that are in line already, or stand in their tenant's, whose line this is by now. */
-  #lineUp(key: LimitKey, nowMs: number): void {
-    for (const job of this.#tables.jobs.values()) {
-      const task = this.#tables.tasks.get(job.taskId);
-      if (task === undefined || task.requestVersion !== job.taskVersion) continue;
-      if (job.scheduledAtMs < nowMs - LINE_UP_SINCE_MS || tenantOf(key) !== job.tenantId) continue;
-      if (job.limitKey !== null && job.limitKey !== tenantKeyOf(key)) continue;
-      if (this.#tables.lineOf(task).limitKey !== key) continue;
-      const context = { nowMs, retention: NO_RETENTION };
-      this.#tables.applyToJob(job.id, { kind: "line-up", limitKey: key }, context);
-    }
   }
 
   /** In the order of the index. */

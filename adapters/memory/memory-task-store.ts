@@ -41,6 +41,7 @@ import {
 } from "./memory-jobs-effect.ts";
 import { findAnswer, oncePerKey } from "./memory-once-per-key.ts";
 import { pruneRows, purgeTasks } from "./memory-purge.ts";
+import { capEndpoints } from "./memory-put-limit.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 /** Run numbers are random: so many that exist in a row mean that `make` does not draw a new one. */
@@ -61,7 +62,7 @@ export class MemoryTaskStore implements TaskStore {
     const { tenantId } = created.task;
     return this.#tables.transact("create", (nowMs) =>
       oncePerKey<TaskWithVersion, Creation>(this.#tables, tenantId, idempotency, nowMs, () => {
-        const [result = NAME_TAKEN] = createTasks(this.#tables, [created], quota);
+        const [result = NAME_TAKEN] = createTasks(this.#tables, [created], quota, nowMs);
         return { result, made: result.kind === "created" ? created : null };
       }),
     );
@@ -71,7 +72,9 @@ export class MemoryTaskStore implements TaskStore {
     created: readonly NewTask[],
     quota: TaskQuota | null = null,
   ): Promise<readonly Creation[]> {
-    return this.#tables.transact("createMany", () => createTasks(this.#tables, created, quota));
+    return this.#tables.transact("createMany", (nowMs) =>
+      createTasks(this.#tables, created, quota, nowMs),
+    );
   }
 
   findByName(tenantId: TenantId, name: string): Promise<TaskWithVersion | null> {
@@ -146,6 +149,8 @@ export class MemoryTaskStore implements TaskStore {
       if (over !== null) return over;
       if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };
       this.#write(edit.task, edit.newVersion);
+      const urls = edit.newVersion === null ? [] : [edit.newVersion.request.url];
+      capEndpoints(this.#tables, tenantId, urls, quota, nowMs);
       if (edit.secrets !== undefined) this.#tables.changeSecrets(taskId, edit.secrets);
       applyJobsEffect(this.#tables, edit.task, edit.jobsEffect, { nowMs, retention });
       this.#tables.insertJobs(edit.makeJobs);

@@ -5,6 +5,7 @@ import { BULK_TASKS_MAX } from "#core/domain/limits.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Creation, NewTask, TaskQuota } from "#core/ports/task-store.ts";
+import { cappingEndpoints } from "./cap-endpoints.ts";
 import { readTaskId } from "./cells.ts";
 import { NAME_KEY } from "./edit-task.ts";
 import { isDuplicateOf } from "./errors.ts";
@@ -30,16 +31,18 @@ export async function createTask(
   quota: TaskQuota | null,
 ): Promise<Creation | Replay> {
   const { task, version, sealed = [] } = created;
+  const { tenantId } = task;
   assert(version.taskId === task.id, "a task is made with a version of its own");
   try {
-    return await database.transaction((session) =>
-      oncePerKey<TaskWithVersion, Creation>(session, task.tenantId, idempotency, async () => {
-        const refusal = await overQuota(session, task.tenantId, quota);
+    return await cappingEndpoints(database, { tenantId, quota }, (session, cap) =>
+      oncePerKey<TaskWithVersion, Creation>(session, tenantId, idempotency, async () => {
+        const refusal = await overQuota(session, tenantId, quota);
         if (refusal !== null) return { result: refusal, made: null };
         await session.write(insertTaskSql(created));
         await session.write(insertTaskVersionSql(version));
         const owned = sealed.map((secret) => ({ taskId: task.id, secret }));
         if (owned.length > 0) await session.write(upsertTaskSecretsSql(owned));
+        await cap([version.request.url]);
         return { result: CREATED, made: created };
       }),
     );
@@ -63,9 +66,11 @@ export async function createTasks(
   }
   for (let tries = 1; ; tries++) {
     try {
-      return await database.transaction((session) =>
-        createGroup(session, tenantId, created, quota),
-      );
+      return await cappingEndpoints(database, { tenantId, quota }, async (session, cap) => {
+        const { results, fresh } = await createGroup(session, tenantId, created, quota);
+        await cap(fresh.map(({ version }) => version.request.url));
+        return results;
+      });
     } catch (error) {
       // Somebody has taken one of the names just now: who has which is read again.
       if (!isDuplicateOf(error, NAME_KEY) || tries >= NAME_RACES_MAX) throw error;
@@ -78,7 +83,7 @@ async function createGroup(
   tenantId: TenantId,
   created: readonly NewTask[],
   quota: TaskQuota | null,
-): Promise<Creation[]> {
+): Promise<{ readonly results: readonly Creation[]; readonly fresh: readonly NewTask[] }> {
   const used = quota === null ? 0 : await countUsed(session, tenantId, quota, created.length);
   const limit = quota === null ? Number.POSITIVE_INFINITY : quota.tasksMax;
   const names = created.map(({ task }) => task.name);
@@ -102,5 +107,5 @@ async function createGroup(
     );
     if (owned.length > 0) await session.write(upsertTaskSecretsSql(owned));
   }
-  return results;
+  return { results, fresh };
 }

@@ -16,6 +16,7 @@ import type {
   TaskEdit,
   TaskQuota,
 } from "#core/ports/task-store.ts";
+import { cappingEndpoints } from "./cap-endpoints.ts";
 import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
 import { isDuplicateOf } from "./errors.ts";
 import type { Session } from "./pool.ts";
@@ -65,7 +66,7 @@ export async function editTask<R>(
   bounds: WalkBounds,
 ): Promise<EditResult<R>> {
   try {
-    return await database.transaction(async (session) => {
+    return await cappingEndpoints(database, target, async (session, cap) => {
       const locked = await lock(session, target.tenantId, target.taskId);
       if (locked === null) return { kind: "not-found" };
       const { task, version, secrets = [] } = locked;
@@ -84,6 +85,7 @@ export async function editTask<R>(
           const over = countsAgain ? await overQuota(session, target.tenantId, target.quota) : null;
           if (over !== null) return over;
           const jobsBelow = await write(session, edit, locked, retention, bounds);
+          if (edit.newVersion !== null) await cap([edit.newVersion.request.url]);
           return {
             kind: "written",
             ...left(jobsBelow),

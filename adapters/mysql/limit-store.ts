@@ -79,7 +79,7 @@ async function putLimit(
   const put = await writeLimit(database, key, changes);
   // After the COMMIT: whoever makes jobs from now on sees it.
   const { limit, isNew } = put;
-  if (isNew && limit !== null) await lineUpJobs(database, key, limit.updatedAtMs);
+  if (isNew && limit !== null) await lineUpJobs(database, [key]);
   return limit;
 }
 

@@ -1,4 +1,4 @@
-import type { LimitKey } from "#core/domain/call-limit.ts";
+import type { LimitKey, LimitValues } from "#core/domain/call-limit.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import type { Priority } from "#core/domain/queue.ts";
@@ -153,6 +153,11 @@ export interface DueAhead {
 export interface TaskQuota {
   /** Tasks of the tenant that may be active or paused; completed ones do not count. */
   readonly tasksMax: number;
+  /**
+   * What the endpoints of the tasks that are written are limited to at most, from the same transaction on; one that has caps keeps
+   * them. Absent: to nothing.
+   */
+  readonly endpointLimit?: LimitValues;
 }
 
 /** What is asked for before jobs are sent. */

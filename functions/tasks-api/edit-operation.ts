@@ -35,7 +35,7 @@ export async function editTaskOperation(
     taskId,
     ifVersionOf(request),
     (current) => applyPatch(current, patch),
-    { quotas, url: given.request?.url, secrets: secretsOf(given.request ?? {}) },
+    { quotas, secrets: secretsOf(given.request ?? {}) },
   );
   switch (result.kind) {
     case "written":

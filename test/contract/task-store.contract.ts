@@ -20,6 +20,7 @@ import {
 import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 import { createManyContract } from "./create-many.contract.ts";
+import { endpointCapsContract } from "./endpoint-caps.contract.ts";
 import { housekeepingContract } from "./housekeeping.contract.ts";
 import { idempotencyContract } from "./idempotency.contract.ts";
 import { materializeContract } from "./materialize.contract.ts";
@@ -40,6 +41,7 @@ export function taskStoreContract(name: string, open: OpenStore): void {
     createManyContract(open);
     testCallsContract(open);
     idempotencyContract(open);
+    endpointCapsContract(open);
     housekeepingContract(open);
   });
 }

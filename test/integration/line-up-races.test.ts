@@ -15,6 +15,7 @@ import { lineUpJobsSql } from "#adapters/mysql/statements/line-up-jobs.ts";
 import { lockLineSql } from "#adapters/mysql/statements/select-limited.ts";
 import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
 import { endpointKey } from "#core/domain/call-limit.ts";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import { addJobs, addTask, HOUR_MS, plannedJob } from "../contract/builders.ts";
 import type { ContractStore } from "../contract/contract-store.ts";
@@ -41,6 +42,25 @@ describe("lining up beside a take", () => {
     await opened.close();
     await shards.close();
     await databases.drop();
+  });
+
+  test("a limit is set although what waits cannot be lined up just now", async () => {
+    const [shard] = shards.all();
+    assert(shard !== undefined);
+    const { task, version } = await addTask({ shard } as ContractStore);
+    const key = endpointKey(task.tenantId, version.request.url);
+    assert(key !== null);
+    let failures = 0;
+    const failing: Database = {
+      ...opened,
+      select: async () => {
+        failures++;
+        throw new StoreUnavailable("MySQL does not answer");
+      },
+    };
+    const limit = await limitStore(failing).put(key, { concurrency: 5 });
+    assert.deepEqual([limit?.concurrency, failures], [5, 1]);
+    assert.equal((await shard.limits.find(key))?.concurrency, 5);
   });
 
   test("a job that is taken has no place in line", async () => {

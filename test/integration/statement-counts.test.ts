@@ -180,7 +180,7 @@ describe("statements on the wire", () => {
     }
   });
 
-  test("tasks at once take five, with a quota six, whatever the group; one with key and quota seven", async () => {
+  test("tasks at once take five, with a quota six, whatever the group; one with key and quota seven; caps of any number of endpoints five more", async () => {
     const { task } = buildTask(Date.now());
     const { tenantId } = task;
     const groupOf = (count: number) =>
@@ -192,6 +192,18 @@ describe("statements on the wire", () => {
       const counted = ["BEGIN", "SELECT", "SELECT", "INSERT", "INSERT", "COMMIT"];
       assert.deepEqual(verbs(proxy.take()), counted);
     }
+    const capped = {
+      tasksMax: 100_000,
+      endpointLimit: { concurrency: 5, perSecond: null },
+    };
+    const apart = groupOf(200).map(({ task, version }, n) => {
+      const request = { ...version.request, url: `https://h${n}.example.com/` };
+      return { task, version: { ...version, request } };
+    });
+    await shard.tasks.createMany(apart, capped);
+    const group = ["BEGIN", "SELECT", "SELECT", "INSERT", "INSERT", "SELECT", "INSERT", "COMMIT"];
+    // Then one walk for all that are new: the clock, the tasks, their jobs.
+    assert.deepEqual(verbs(proxy.take()), [...group, "SELECT", "SELECT", "SELECT"]);
     const key = { route: "r", key: "k", bodyHash: "00".repeat(32), expiresInMs: 60_000 };
     const [built] = groupOf(1);
     assert.ok(built);

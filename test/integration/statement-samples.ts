@@ -277,6 +277,8 @@ function limitSingles() {
     selectSlotsSql: callLimits.selectSlotsSql(keys),
     updateNextCallsSql: callLimits.updateNextCallsSql([{ key, nextMs: NOW_MS + 0.25 }]),
     upsertLimitSql: callLimits.upsertLimitSql(key, { concurrency: 5, perSecond: null }),
+    selectCapsSql: callLimits.selectCapsSql(keys),
+    capEndpointsSql: callLimits.capEndpointsSql(keys, { concurrency: 5, perSecond: null }),
     deleteLimitSql: callLimits.deleteLimitSql(key),
     deleteSlotsOfKeySql: callLimits.deleteSlotsOfKeySql(key),
     deleteSlotsSql: limitSlots.deleteSlotsSql(keys.map((one) => ({ key: one, worker: WORKER }))),
@@ -291,8 +293,8 @@ function limitSingles() {
       NOW_MS,
     ),
     lockLineSql: selectLimited.lockLineSql(key, 1_000),
-    "listLimitedTasksSql, of a tenant": lineUpJobs.listLimitedTasksSql(own, null, 1_000),
-    listLimitedTasksSql: lineUpJobs.listLimitedTasksSql(key, sampleTask(7).id, 1_000),
+    "listLimitedTasksSql, of a tenant": lineUpJobs.listLimitedTasksSql([own], null, 1_000),
+    listLimitedTasksSql: lineUpJobs.listLimitedTasksSql([key, key], sampleTask(7).id, 1_000),
   };
 }
 

@@ -2,7 +2,7 @@
  * Limits of calls. Who takes slots or jobs of a key holds its row here, and passes over a row that another holds: two takers of one key
  * never meet. Isolation of all: READ COMMITTED.
  */
-import type { LimitKey } from "#core/domain/call-limit.ts";
+import type { LimitKey, LimitValues } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { LimitChanges } from "#core/ports/limit-store.ts";
 import { integer, micros, real, text } from "../literals.ts";
@@ -72,6 +72,23 @@ export function upsertLimitSql(key: LimitKey, changes: LimitChanges): string {
   const values = [text(key), "UTC_TIMESTAMP(3)", ...given.map(([, value]) => value)];
   const sets = ["updated_at = UTC_TIMESTAMP(3)", ...given.map((pair) => pair.join(" = "))];
   return `INSERT INTO call_limits (${columns.join(", ")}) VALUES (${values.join(", ")}) ON DUPLICATE KEY UPDATE ${sets.join(", ")}`;
+}
+
+/** Index: primary key, a row at a time. Locks: none. Result: (key, 1 where it has caps). */
+export function selectCapsSql(keys: readonly LimitKey[]): string {
+  return `SELECT limit_key, concurrency_max IS NOT NULL OR per_second_max IS NOT NULL AS c FROM call_limits FORCE INDEX (PRIMARY) WHERE limit_key IN (${keysOf(keys)})`;
+}
+
+/** Sets caps where there are none; what another has just set stays. Index: primary key. Locks: the rows (X), in key order: waits for a take. Result: not used. */
+export function capEndpointsSql(
+  keys: readonly LimitKey[],
+  { concurrency, perSecond }: LimitValues,
+): string {
+  const [most, rate] = [concurrency, perSecond].map((value) =>
+    value === null ? "NULL" : real(value),
+  );
+  const rows = [...keys].sort().map((key) => `(${text(key)}, UTC_TIMESTAMP(3), ${most}, ${rate})`);
+  return `INSERT INTO call_limits (limit_key, updated_at, concurrency_max, per_second_max) VALUES ${rows.join(", ")} ON DUPLICATE KEY UPDATE updated_at = UTC_TIMESTAMP(3), concurrency_max = COALESCE(concurrency_max, ${most}), per_second_max = COALESCE(per_second_max, ${rate})`;
 }
 
 /** Index: primary key. Locks: the row, held already (X). Result: 1. */

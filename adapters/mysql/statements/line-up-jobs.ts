@@ -4,12 +4,17 @@ import type { JobId, TaskId } from "#core/domain/ids.ts";
 import { integer, jobIdsFrom, taskId, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
+/** A tenant's own key, or those of some of its endpoints. */
+type Keys = readonly [LimitKey, ...LimitKey[]];
+
 /**
- * Tasks that a key holds for, a page at a time. Index: live (tenant_id, live_id), in its order; of an endpoint it reads the tenant's other
+ * Tasks that keys hold for, a page at a time. Index: live (tenant_id, live_id), in its order; of endpoints it reads the tenant's other
  * tasks too. Locks: none. Result: ids, after `after`.
  */
-export function listLimitedTasksSql(key: LimitKey, after: TaskId | null, max: number): string {
-  const ofEndpoint = key === tenantKeyOf(key) ? "" : ` AND endpoint_key = ${text(key)}`;
+export function listLimitedTasksSql(keys: Keys, after: TaskId | null, max: number): string {
+  const [key] = keys;
+  const ofEndpoint =
+    key === tenantKeyOf(key) ? "" : ` AND endpoint_key IN (${keys.map(text).join(",")})`;
   const from = after === null ? "live_id IS NOT NULL" : `live_id > ${taskId(after)}`;
   return `SELECT live_id FROM tasks FORCE INDEX (live) WHERE tenant_id = ${text(tenantOf(key))} AND ${from}${ofEndpoint} ORDER BY live_id LIMIT ${integer(max)}`;
 }
@@ -27,11 +32,12 @@ function isUnlined(key: LimitKey): string {
 /**
  * Jobs of their newest request that were scheduled at `sinceMs` or later.
  *
- * Index: by_task (task_id, id) of jobs, a range for each task, then the primary key of tasks. Locks: none. Result: ids.
+ * Index: by_task (task_id, id) of jobs, a range for each task, then the primary key of tasks. Locks: none. Result: (id, key of its
+ * endpoint). `key` is the tenant's, or one of its endpoints': of those one is as another.
  */
 export function listUnlinedSql(key: LimitKey, tasks: readonly TaskId[], sinceMs: number): string {
   const rows = tasks.map((id) => `ROW(${taskId(id)})`).join(",");
-  return `SELECT jobs.id FROM (VALUES ${rows}) AS r (task_id) STRAIGHT_JOIN jobs FORCE INDEX (by_task) ON jobs.task_id = r.task_id AND jobs.id >= ${jobIdsFrom(sinceMs)} STRAIGHT_JOIN tasks FORCE INDEX (PRIMARY) ON tasks.part = jobs.part AND tasks.id = jobs.task_id WHERE ${isUnlined(key)} AND jobs.task_version = tasks.request_version`;
+  return `SELECT jobs.id, tasks.endpoint_key FROM (VALUES ${rows}) AS r (task_id) STRAIGHT_JOIN jobs FORCE INDEX (by_task) ON jobs.task_id = r.task_id AND jobs.id >= ${jobIdsFrom(sinceMs)} STRAIGHT_JOIN tasks FORCE INDEX (PRIMARY) ON tasks.part = jobs.part AND tasks.id = jobs.task_id WHERE ${isUnlined(key)} AND jobs.task_version = tasks.request_version`;
 }
 
 /**

@@ -4,7 +4,6 @@ import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Creation } from "#core/ports/task-store.ts";
 import { buildTask, withSecrets } from "./build-task.ts";
-import { capEndpoints } from "./cap-endpoints.ts";
 import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 export type Created =
@@ -32,7 +31,6 @@ export async function createTask(
     const replay = idempotency && (await tasks.findAnswer(tenantId, idempotency));
     return replay ?? outcome;
   }
-  await capEndpoints(deps, tenantId, [settings.request.url], quotas);
   const created = await withSecrets(deps, outcome.built, settings);
   const result = await tasks.create(created, idempotency, quotas);
   return result.kind === "created" ? { kind: "created", created } : result;

@@ -2,7 +2,6 @@ import type { TenantId } from "#core/domain/ids.ts";
 import type { Allowance } from "#core/domain/quotas.ts";
 import type { NewTask } from "#core/ports/task-store.ts";
 import { buildTask, withSecrets } from "./build-task.ts";
-import { capEndpoints } from "./cap-endpoints.ts";
 import type { Created } from "./create-task.ts";
 import type { TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
@@ -23,8 +22,6 @@ export async function createTasks(
   const built: readonly NewTask[] = outcomes.flatMap((outcome) =>
     outcome.kind === "built" ? [outcome.built] : [],
   );
-  const urls = built.map(({ version }) => version.request.url);
-  await capEndpoints(deps, tenantId, urls, quotas);
   const creations = await deps.shards.forTenant(tenantId).tasks.createMany(built, quotas);
   const results = new Map(built.map(({ task }, at) => [task.id, creations[at]]));
   return outcomes.map((outcome): Created => {

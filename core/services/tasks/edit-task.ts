@@ -3,7 +3,6 @@ import { randomRun } from "#core/domain/ids.ts";
 import type { Allowance, Quotas } from "#core/domain/quotas.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { EditResult } from "#core/ports/task-store.ts";
-import { capEndpoints } from "./cap-endpoints.ts";
 import { checkQuotas } from "./check-quotas.ts";
 import type { EditRefusal } from "./decide-edit.ts";
 import { decideEdit } from "./decide-edit.ts";
@@ -23,8 +22,6 @@ export type Applied<R> =
 interface EditOptions {
   /** Null, or not given: there are none. */
   readonly quotas?: Allowance | null;
-  /** The URL that `apply` may set. */
-  readonly url?: string | undefined;
   /** All that `apply` may set. */
   readonly secrets?: SecretSettings;
 }
@@ -40,10 +37,9 @@ export async function editTask<R>(
   taskId: TaskId,
   ifVersion: number | null,
   apply: (current: TaskWithVersion) => Applied<R>,
-  { quotas = null, url, secrets }: EditOptions = {},
+  { quotas = null, secrets }: EditOptions = {},
 ): Promise<EditResult<EditRefusal | R>> {
   const sealed = await sealSecrets(sealer, tenantId, taskId, secrets);
-  if (url !== undefined) await capEndpoints({ shards }, tenantId, [url], quotas);
   const context = { run: randomRun(random.bytes(2)), retention, sealed };
   return shards.forTask(taskId).tasks.edit<EditRefusal | R>(
     tenantId,

@@ -84,7 +84,6 @@ async function tryPut(
         : { kind: "refuse", refusal: { kind: "renamed" } },
     {
       quotas,
-      url: settings.request.url,
       ...(settings.secrets === undefined ? {} : { secrets: settings.secrets }),
     },
   );

@@ -44,6 +44,37 @@ test("with caps for each endpoint, every way of writing a task's URL sets them, 
   assert.equal(await capOf("https://six.example.com"), 3);
 });
 
+test("what is refused leaves no caps behind", async () => {
+  await using api = await openApiInMemory();
+  await api.control.createTenant("full" as TenantId, "full");
+  for (const id of ["full", ACME] as TenantId[])
+    await api.control.setEndpointLimit(id, { concurrency: 3 });
+  const toHost = (host: string) => ({ request: { url: `https://${host}.example.com` } });
+  const { id } = (await api.acme("POST", "/v1/tasks", { ...TASK, ...toHost("one"), name: "a" }))
+    .body;
+  await api.control.setQuotas("full" as TenantId, { tasksMax: 0 });
+  const full = api.as("full");
+  const stale = { headers: { "if-match": '"7"' } };
+  const answers = [
+    await full("PATCH", `/v1/tasks/${id}`, toHost("two")),
+    await full("POST", "/v1/tasks", { ...TASK, ...toHost("three") }),
+    await full("PUT", "/v1/tasks/by-name/x", { ...TASK, ...toHost("four") }),
+    await api.acme("PATCH", `/v1/tasks/${id}`, toHost("five"), stale),
+    await api.acme("PUT", "/v1/tasks/by-name/a", { ...TASK, ...toHost("six") }, stale),
+    await api.acme("POST", "/v1/tasks", { ...TASK, ...toHost("seven"), name: "a" }),
+  ];
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [404, 429, 429, 412, 412, 409],
+  );
+  const bulk = { items: [{ ...TASK, ...toHost("eight") }] };
+  await full("POST", "/v1/tasks/bulk", bulk);
+  const keysOf = async (tenantId: TenantId) =>
+    (await api.shards.forTenant(tenantId).limits.list(tenantId, null, 9)).map(({ key }) => key);
+  assert.deepEqual(await keysOf("full" as TenantId), []);
+  assert.deepEqual(await keysOf(ACME), [endpointKey(ACME, "https://one.example.com")]);
+});
+
 test("an endpoint with caps of its own keeps them; without caps for each there is no limit", async () => {
   await using api = await openApiInMemory();
   const { limits } = api.shards.forTenant(ACME);
