@@ -3,8 +3,8 @@ import type { Job } from "#core/domain/job.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
 import type { TakeRequest } from "#core/ports/job-store.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
+import { advanceTask, dueTask } from "./memory-due-tasks.ts";
 import type { MemoryTables } from "./memory-tables.ts";
-import { advanceTask, dueTask } from "./memory-task-store.ts";
 
 /** Makes, moves on and claims; answers the jobs as they are then. */
 export function makeAndTake(

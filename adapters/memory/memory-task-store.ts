@@ -24,7 +24,6 @@ import type {
   MaterializePlan,
   NewTask,
   Ran,
-  TaskAdvance,
   TaskChange,
   TaskEdit,
   TaskFilter,
@@ -32,6 +31,7 @@ import type {
   TaskStore,
 } from "#core/ports/task-store.ts";
 import { createTasks, liveTaskNamed, NAME_TAKEN, overQuota } from "./memory-create-tasks.ts";
+import { advanceTask, dueTask } from "./memory-due-tasks.ts";
 import {
   aheadFromMs,
   applyJobsEffect,
@@ -370,38 +370,6 @@ function missedOf<Missed extends DueTask>(
   const oldest = byPriority.flatMap((tasks) => tasks.slice(0, missedOldestMax));
   const newest = byPriority.flatMap((tasks) => tasks.toReversed().slice(0, missedTasksMax));
   return [...new Set([...oldest, ...newest].slice(0, missedTasksMax))];
-}
-
-export function advanceTask(
-  tables: MemoryTables,
-  { taskId, nextRunAtMs, madeUntilMs, error }: TaskAdvance,
-): void {
-  const task = tables.tasks.get(taskId);
-  assert(task !== undefined, "a locked task is there");
-  tables.tasks.set(taskId, {
-    ...task,
-    status: nextRunAtMs === null && error === null ? "completed" : task.status,
-    nextRunAtMs,
-    madeUntilMs: madeUntilMs ?? task.madeUntilMs,
-    error,
-  });
-}
-
-export function dueTask(tables: MemoryTables, task: Task): DueTask {
-  return {
-    ...tables.lineOf(task),
-    id: task.id,
-    tenantId: task.tenantId,
-    schedule: task.schedule,
-    priority: task.priority,
-    catchUp: task.catchUp,
-    startAtMs: task.startAtMs,
-    endAtMs: task.endAtMs,
-    nextRunAtMs: task.nextRunAtMs,
-    requestVersion: task.requestVersion,
-    timeoutMs: task.timeoutMs,
-    maxAttempts: task.maxAttempts,
-  };
 }
 
 function carried(version: TaskVersion): CarriedVersion {
