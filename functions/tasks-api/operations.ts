@@ -1,8 +1,7 @@
 /** The operations of the tasks API: parse, call a service, map the result. */
-import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import type { TaskId } from "#core/domain/ids.ts";
 import { parseTaskId } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
-import type { Allowance } from "#core/domain/quotas.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
@@ -122,18 +121,12 @@ async function remove(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswe
 async function changeState(
   deps: TasksApiDeps,
   request: ApiRequest,
-  change: (
-    deps: TasksApiDeps,
-    tenantId: TenantId,
-    taskId: TaskId,
-    quotas: Allowance,
-  ) => ReturnType<typeof pauseTask>,
+  change: typeof pauseTask | typeof resumeTask,
   done: string,
 ): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
   validate(nothingSchema, request.json);
-  const { tenantId, quotas } = request.principal;
-  const result = await change(deps, tenantId, taskIdOf(request), quotas);
+  const result = await change(deps, request.principal.tenantId, taskIdOf(request));
   switch (result.kind) {
     case "written":
     case "unchanged":
