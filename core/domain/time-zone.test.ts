@@ -76,6 +76,13 @@ test("offsets with seconds, days left out, and changes a week apart", () => {
   );
 });
 
+test("zone data are of 2026c or later: in British Columbia and Alberta clocks no longer change", () => {
+  const offset = (zone: string) =>
+    zoneClock(zone).pieceAt(Date.parse("2026-12-01T12:00:00Z")).offsetMs;
+  assert.equal(offset("America/Vancouver"), -7 * HOUR_MS);
+  assert.equal(offset("America/Edmonton"), -6 * HOUR_MS);
+});
+
 test("offsets are those of Intl at random instants, far ahead too", () => {
   const zones = Intl.supportedValuesOf("timeZone");
   for (let index = 0; index < 2_000; index += 1) {

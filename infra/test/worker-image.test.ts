@@ -29,6 +29,17 @@ describe("the image of the workers", () => {
     assert.deepEqual(strangers, []);
   });
 
+  it("has the Node that everything else runs on, and its zone data", () => {
+    const images = [
+      ...dockerfile.matchAll(/^FROM .*\bnode:(\S+?)-bookworm-slim@sha256:[0-9a-f]{64}/gm),
+    ];
+    assert.deepEqual(
+      new Set(images.map(([, version]) => `v${version}`)),
+      new Set([process.version]),
+    );
+    assert.equal(images.length, [...dockerfile.matchAll(/^FROM /gm)].length);
+  });
+
   it("is run by the user that it is made for, with a program that is in it", () => {
     const user = /^USER (\S+)$/m.exec(dockerfile)?.[1];
     for (const [, { Properties }] of resourcesOf(cell.workers, "AWS::ECS::TaskDefinition")) {
