@@ -6,7 +6,15 @@
  *   renewOnce  lease
  *   drain      SIGTERM: what is unsent goes back, what is under way is waited for
  *
- * Each `…Once` does one step and returns what it did; workers/_shared paces them.
+ * Each `…Once` does one step and returns what it did; workers/executor/run-executor.ts paces them.
+ *
+ * The rooms beside this one:
+ *   what to claim   claim-jobs: plan-critical, queue-floors, queue-wants; limits: take-limited, lines-in-turn
+ *   what is held    held-jobs: early-jobs, ready-jobs (heap), tenant-slots, critical-counts, tenant-counts, choose-aside, revoked-jobs;
+ *                   under limits: limit-lines, line-order, line-starts
+ *   a call          fire-jobs, send-call: prepare-calls, call-parts (version-cache, aged-values), whole-request, open-secrets,
+ *                   access-tokens, signing-keys, signed-headers, build-call; its answer: hide-secrets, result-class, outbox
+ *   by what time    database-clock, lease, call-rate
  */
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
