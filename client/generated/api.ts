@@ -692,11 +692,11 @@ export type DeadLetterPage = {
 };
 
 export type RetriedDeadLetters = {
-  /** Dead letters that the filter matches, up to `limit`. */
+  /** Dead letters that the filter matches and whose task is there, up to `limit`. */
   readonly matched: number;
   /** Those that are in line again. */
   readonly moved: number;
-  /** Those that are not: their task is gone, or they are not dead any more. */
+  /** Those that are not: not dead any more, their task gone just now, or as many attempts made as a job can. */
   readonly failed: number;
 };
 

@@ -183,6 +183,8 @@ export const RESULTS_GROUP_MAX = 1_000;
 export const RESULTS_GROUP_BYTES_MAX = 2 * KIB * KIB;
 export const RESULTS_WAITING_MAX = 20_000;
 export const ATTEMPT_RECORDS_MAX = 30;
+/** Of one job, over all its retries by hand: more have no room in its row. */
+export const JOB_ATTEMPTS_MAX = 60_000;
 export const SUCCESS_BODY_BYTES_KEPT = 128;
 export const FAILURE_BODY_BYTES_KEPT = 1 * KIB;
 /** Connections of an executor that are kept open while nothing uses them. */
@@ -218,9 +220,6 @@ export const LINE_UP_SINCE_MS = 600_000;
 export const LINE_UP_MS_MAX = 3_000;
 /** Jobs of a limit that is gone which go on together. */
 export const RELEASE_GROUP_MAX = 1_000;
-
-/** Of one job, over all its retries by hand: more have no room in its row. */
-export const JOB_ATTEMPTS_MAX = 60_000;
 
 // Leases and fences.
 export const WORKER_LEASE_MS = 6_000;

@@ -114,9 +114,13 @@ export const deadLetter = listedJob.extend({
 export const deadLetterPage = pageOf(deadLetter);
 
 export const retriedAnswer = z.strictObject({
-  matched: z.int().describe("Dead letters that the filter matches, up to `limit`."),
+  matched: z
+    .int()
+    .describe("Dead letters that the filter matches and whose task is there, up to `limit`."),
   moved: z.int().describe("Those that are in line again."),
   failed: z
     .int()
-    .describe("Those that are not: their task is gone, or they are not dead any more."),
+    .describe(
+      "Those that are not: not dead any more, their task gone just now, or as many attempts made as a job can.",
+    ),
 });

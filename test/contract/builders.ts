@@ -300,3 +300,12 @@ export function rescuedRow(job: Job, nowMs: number): Job {
   const status = job.limitKey === null ? "pending" : "waiting";
   return { ...job, status, lost: job.lost + 1, dueAtMs: Math.max(job.runAtMs, nowMs) };
 }
+
+/** What a tick may lock, as a scheduler asks for it. */
+export const TICK_BOUNDS = {
+  horizonMs: 30_000,
+  missedAfterMs: 60_000,
+  missedTasksMax: 200,
+  missedOldestMax: 25,
+  tasksMax: 1_000,
+};

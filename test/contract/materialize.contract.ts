@@ -15,18 +15,11 @@ import {
   plannedJob,
   RETENTION,
   readJob,
+  TICK_BOUNDS,
   writeEdit,
 } from "./builders.ts";
 import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
-
-const BOUNDS = {
-  horizonMs: 30_000,
-  missedAfterMs: 60_000,
-  missedTasksMax: 200,
-  missedOldestMax: 25,
-  tasksMax: 1_000,
-};
 
 export function materializeContract(open: OpenStore): void {
   reads(open);
@@ -46,7 +39,7 @@ function reads(open: OpenStore): void {
       const gone = await addDue(store, -1_000);
       await writeEdit(store, gone, { status: "deleted" }, { kind: "keep" });
       const never = () => assert.fail("plan was called");
-      assert.equal(await store.shard.tasks.materialize(BOUNDS, never), null);
+      assert.equal(await store.shard.tasks.materialize(TICK_BOUNDS, never), null);
     }),
   );
 
@@ -141,7 +134,7 @@ function bounds(open: OpenStore): void {
     onStore(open, async (store) => {
       for (let i = 0; i < 4; i++) await addDue(store, -2 * HOUR_MS - i);
       for (const priority of PRIORITIES) await addDue(store, -1_000, { priority });
-      const small = { ...BOUNDS, missedTasksMax: 2, tasksMax: 5 };
+      const small = { ...TICK_BOUNDS, missedTasksMax: 2, tasksMax: 5 };
       const { due } = await tick(store, (seen) => advanceAll(seen, HOUR_MS), small);
       assert.equal(due.missed.length, 2);
       assert.deepEqual(
@@ -173,7 +166,7 @@ function bounds(open: OpenStore): void {
           const task = await addDue(store, hour * HOUR_MS, { priority });
           names.set(task.id, `${priority} ${hour}`);
         }
-      const within = { ...BOUNDS, missedOldestMax: 1, missedTasksMax: 5 };
+      const within = { ...TICK_BOUNDS, missedOldestMax: 1, missedTasksMax: 5 };
       const seen = async () => {
         const { due } = await tick(store, (all) => advanceAll(all, HOUR_MS), within);
         return due.missed.map(({ id }) => names.get(id));
@@ -193,7 +186,7 @@ function bounds(open: OpenStore): void {
         tasks.push(await addDue(store, i < 4 ? -2 * HOUR_MS : -1_000, { priority }));
       }
       const seen: DueTask[] = [];
-      const small = { ...BOUNDS, missedTasksMax: 2, tasksMax: 3 };
+      const small = { ...TICK_BOUNDS, missedTasksMax: 2, tasksMax: 3 };
       const tickOnce = async () => {
         let locked: DueTask[] = [];
         const done = await store.shard.tasks.materialize(small, (due) => {
@@ -292,7 +285,10 @@ function writes(open: OpenStore): void {
       const found = await store.shard.tasks.find(bad.tenantId, bad.id);
       // No row was made of it, so what was made before still stands.
       assert.deepEqual(found?.task, { ...bad, nextRunAtMs: null, error });
-      assert.equal(await store.shard.tasks.materialize(BOUNDS, () => assert.fail("met")), null);
+      assert.equal(
+        await store.shard.tasks.materialize(TICK_BOUNDS, () => assert.fail("met")),
+        null,
+      );
     }),
   );
 
@@ -339,7 +335,7 @@ function fails(open: OpenStore): void {
     onStore(open, async (store) => {
       const task = await addDue(store, -1_000);
       const boom = new Error("boom");
-      const failing = store.shard.tasks.materialize(BOUNDS, () => {
+      const failing = store.shard.tasks.materialize(TICK_BOUNDS, () => {
         throw boom;
       });
       await assert.rejects(failing, (error) => error === boom);
@@ -364,7 +360,7 @@ async function addDue(
 async function tick(
   store: ContractStore,
   plan: (due: DueTasks) => MaterializePlan,
-  within = BOUNDS,
+  within = TICK_BOUNDS,
 ) {
   const seen: DueTasks[] = [];
   const result = await store.shard.tasks.materialize(within, (due) => {

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Connection, createConnection, type FieldPacket } from "mysql2/promise";
+import { controlSamples } from "./control-samples.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
-import { controlSamples, type Sample, shardSamples } from "./statement-samples.ts";
+import { type Sample, shardSamples } from "./statement-samples.ts";
 
 /** What instants, spans, ids and keys look like in a statement. */
 const VALUE = /TIMESTAMP'|INTERVAL|0x|[xX]'|tenant-/;

@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { controlSamples } from "./control-samples.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { seedControlRows, seedRows } from "./seed-rows.ts";
-import { controlSamples, shardSamples } from "./statement-samples.ts";
+import { shardSamples } from "./statement-samples.ts";
 
 const ROWS = 50_000;
 /** `t` is what statements call tasks where they join. */

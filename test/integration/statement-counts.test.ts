@@ -9,20 +9,13 @@ import type { DueTask, Task } from "#core/domain/task.ts";
 import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
-import { buildTask } from "#test/contract/builders.ts";
+import { buildTask, TICK_BOUNDS } from "#test/contract/builders.ts";
 import { type CountingProxy, openCountingProxy } from "./counting-proxy.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { seedRows } from "./seed-rows.ts";
 
 const RETENTION = { succeededMs: 3_600_000, endedMs: 1_209_600_000 };
 const WORKER = makeWorkerId(new Uint8Array(16).fill(3));
-const BOUNDS = {
-  horizonMs: 30_000,
-  missedAfterMs: 60_000,
-  missedTasksMax: 200,
-  missedOldestMax: 25,
-  tasksMax: 1_000,
-};
 
 /** A job for each task, and an hour until the next. */
 function planOne({ nowMs, missed, due }: DueTasks): MaterializePlan {
@@ -71,7 +64,7 @@ describe("statements on the wire", () => {
   }
 
   test("a tick of a thousand tasks, missed ones among them, takes six", async () => {
-    const done = await shard.tasks.materialize(BOUNDS, planOne);
+    const done = await shard.tasks.materialize(TICK_BOUNDS, planOne);
     assert.equal(done?.tasks, 1_000);
     assert.equal(done?.made, 1_000);
     assert.deepEqual(verbs(proxy.take()), [
@@ -85,9 +78,9 @@ describe("statements on the wire", () => {
   });
 
   test("a tick that finds nothing takes four", async () => {
-    while ((await shard.tasks.materialize(BOUNDS, planOne)) !== null);
+    while ((await shard.tasks.materialize(TICK_BOUNDS, planOne)) !== null);
     proxy.take();
-    assert.equal(await shard.tasks.materialize(BOUNDS, planOne), null);
+    assert.equal(await shard.tasks.materialize(TICK_BOUNDS, planOne), null);
     assert.deepEqual(verbs(proxy.take()), ["BEGIN", "SELECT", "SELECT", "COMMIT"]);
   });
 

@@ -1,24 +1,17 @@
-/** Every statement of the MySQL adapter once, as text, with values that a busy shard would send. */
+/** Every statement on a shard once, as text, with values that a busy shard would send. */
 
 import { advanceTasksSql } from "#adapters/mysql/statements/advance-tasks.ts";
-import * as apiKeys from "#adapters/mysql/statements/api-keys.ts";
 import * as archiveJobs from "#adapters/mysql/statements/archive-jobs.ts";
 import * as backlog from "#adapters/mysql/statements/backlog.ts";
-import * as callLimits from "#adapters/mysql/statements/call-limits.ts";
 import * as cancelJob from "#adapters/mysql/statements/cancel-job.ts";
 import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
 import * as editJobs from "#adapters/mysql/statements/edit-jobs.ts";
-import {
-  findPrincipalByArnSql,
-  findPrincipalByKeySql,
-} from "#adapters/mysql/statements/find-principal.ts";
 import { giveBackJobsSql } from "#adapters/mysql/statements/give-back-jobs.ts";
 import * as idempotencyKeys from "#adapters/mysql/statements/idempotency-keys.ts";
 import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import * as insertTask from "#adapters/mysql/statements/insert-task.ts";
 import * as insertTaskVersion from "#adapters/mysql/statements/insert-task-version.ts";
 import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
-import * as limitSlots from "#adapters/mysql/statements/limit-slots.ts";
 import * as limitedLines from "#adapters/mysql/statements/limited-lines.ts";
 import * as lineUpJobs from "#adapters/mysql/statements/line-up-jobs.ts";
 import { listDeadLettersSql } from "#adapters/mysql/statements/list-dead-letters.ts";
@@ -28,7 +21,6 @@ import { lockLeaseSql, lockWorkerSql } from "#adapters/mysql/statements/lock-wor
 import { lookAheadSql } from "#adapters/mysql/statements/look-ahead.ts";
 import { noteRunsSql } from "#adapters/mysql/statements/note-runs.ts";
 import { pollSql } from "#adapters/mysql/statements/poll.ts";
-import * as principals from "#adapters/mysql/statements/principals.ts";
 import * as purgeTasks from "#adapters/mysql/statements/purge-tasks.ts";
 import * as recordResults from "#adapters/mysql/statements/record-results.ts";
 import { releaseJobsSql } from "#adapters/mysql/statements/release-jobs.ts";
@@ -39,16 +31,14 @@ import { selectAdoptedSql } from "#adapters/mysql/statements/select-adopted.ts";
 import { selectClaimableSql, selectMadeSql } from "#adapters/mysql/statements/select-claimable.ts";
 import * as selectDueTasks from "#adapters/mysql/statements/select-due-tasks.ts";
 import * as selectJobs from "#adapters/mysql/statements/select-jobs.ts";
-import * as selectLimited from "#adapters/mysql/statements/select-limited.ts";
 import * as selectTask from "#adapters/mysql/statements/select-task.ts";
 import { selectVersionsSql } from "#adapters/mysql/statements/select-versions.ts";
 import * as taskQuota from "#adapters/mysql/statements/task-quota.ts";
-import * as tenants from "#adapters/mysql/statements/tenants.ts";
 import * as testCalls from "#adapters/mysql/statements/test-calls.ts";
 import { updateTaskSql } from "#adapters/mysql/statements/update-task.ts";
 import * as walkJobs from "#adapters/mysql/statements/walk-jobs.ts";
 import * as workers from "#adapters/mysql/statements/workers.ts";
-import { endpointKey, tenantKey } from "#core/domain/call-limit.ts";
+import { tenantKey } from "#core/domain/call-limit.ts";
 import {
   makeJobId,
   makeTaskId,
@@ -57,11 +47,11 @@ import {
   type TenantId,
 } from "#core/domain/ids.ts";
 import type { AttemptRecord } from "#core/domain/job.ts";
-import { keyIdOfHash } from "#core/domain/key-id.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
 import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
+import { limitSingles } from "./limit-samples.ts";
 import { secretGroups, secretSingles } from "./secret-samples.ts";
 
 export interface Sample {
@@ -264,40 +254,6 @@ function groups(size: number): Sample[] {
   return Object.entries(statements).map(([name, sql]) => ({ name, sql }));
 }
 
-function limitSingles() {
-  const key = endpointKey(TENANT, "https://api.example.com");
-  const own = tenantKey(TENANT);
-  if (key === null) throw new Error("it is an endpoint");
-  const keys = [own, key];
-  const slots = keys.map((one) => ({ key: one, slots: 3, takenAtMs: NOW_MS }));
-  return {
-    selectLimitSql: callLimits.selectLimitSql(key),
-    listLimitsSql: callLimits.listLimitsSql(TENANT, key, 50),
-    lockLimitsSql: callLimits.lockLimitsSql(keys),
-    selectSlotsSql: callLimits.selectSlotsSql(keys),
-    updateNextCallsSql: callLimits.updateNextCallsSql([{ key, nextMs: NOW_MS + 0.25 }]),
-    upsertLimitSql: callLimits.upsertLimitSql(key, { concurrency: 5, perSecond: null }),
-    selectCapsSql: callLimits.selectCapsSql(keys),
-    capEndpointsSql: callLimits.capEndpointsSql(keys, { concurrency: 5, perSecond: null }),
-    deleteLimitSql: callLimits.deleteLimitSql(key),
-    deleteSlotsOfKeySql: callLimits.deleteSlotsOfKeySql(key),
-    deleteSlotsSql: limitSlots.deleteSlotsSql(keys.map((one) => ({ key: one, worker: WORKER }))),
-    upsertSlotsSql: limitSlots.upsertSlotsSql(WORKER, NOW_MS, slots),
-    lowerSlotsSql: limitSlots.lowerSlotsSql(WORKER, slots),
-    dropSlotsSql: limitSlots.dropSlotsSql(WORKER, slots),
-    listLinesSql: selectLimited.listLinesSql(1_000, 100, null),
-    "listLinesSql, round": selectLimited.listLinesSql(1_000, 100, key),
-    countWaitingSql: selectLimited.countWaitingSql(keys, 1_000),
-    selectLimitedSql: selectLimited.selectLimitedSql(
-      keys.map((one, at) => ({ key: one, queue: 16 * at, limit: 50, floorMs: NOW_MS - 5_000 })),
-      NOW_MS,
-    ),
-    lockLineSql: selectLimited.lockLineSql(key, 1_000),
-    "listLimitedTasksSql, of a tenant": lineUpJobs.listLimitedTasksSql([own], null, 1_000),
-    listLimitedTasksSql: lineUpJobs.listLimitedTasksSql([key, key], sampleTask(7).id, 1_000),
-  };
-}
-
 function singles(): Sample[] {
   const task = sampleTask(7);
   const { id } = task;
@@ -355,7 +311,7 @@ function singles(): Sample[] {
     selectTaskExistsSql: selectTask.selectTaskExistsSql(TENANT, id),
     lockWorkerSql: lockWorkerSql(WORKER),
     lockLeaseSql: lockLeaseSql(WORKER, 1_000),
-    ...limitSingles(),
+    ...limitSingles(sampleTask(7).id),
     lookAheadSql: lookAheadSql(30_000, 300_000, 5_000),
     selectMadeSql: selectMadeSql([{ id: job }]),
     pollSql: pollSql(poll),
@@ -427,37 +383,4 @@ export function shardSamples(): Sample[] {
   const sized = (size: number) =>
     groups(size).map(({ name, sql }) => ({ name: `${name}, ${size} rows`, sql }));
   return [...singles(), ...sized(SMALL), ...sized(LARGE)];
-}
-
-/** Statements on the control database. */
-export function controlSamples(): Sample[] {
-  const keyHash = new Uint8Array(32);
-  const keyId = keyIdOfHash("00".repeat(32));
-  const scopes = ["read", "write"] as const;
-  const arn = "arn:aws:iam::123456789012:role/Caller";
-  const statements = {
-    findPrincipalByKeySql: findPrincipalByKeySql(keyHash),
-    findPrincipalByArnSql: findPrincipalByArnSql(arn),
-    insertTenantSql: tenants.insertTenantSql(TENANT, "name"),
-    selectTenantSql: tenants.selectTenantSql(TENANT, "update"),
-    listTenantsSql: tenants.listTenantsSql(TENANT, 100),
-    updateQuotasSql: tenants.updateQuotasSql(TENANT, { tasksMax: 7, bodyBytesMax: null }),
-    updateEndpointLimitSql: tenants.updateEndpointLimitSql(TENANT, {
-      concurrency: 5,
-      perSecond: 0.5,
-    }),
-    updateWeightSql: tenants.updateWeightSql(TENANT, 2.5),
-    listWeightsSql: tenants.listWeightsSql(1_000),
-    updateTenantStatusSql: tenants.updateTenantStatusSql(TENANT, "disabled"),
-    insertKeySql: apiKeys.insertKeySql(keyHash, TENANT, scopes),
-    listLiveKeysSql: apiKeys.listLiveKeysSql(TENANT, scopes),
-    listKeysSql: apiKeys.listKeysSql(TENANT, 100),
-    selectKeySql: apiKeys.selectKeySql(keyId),
-    revokeKeySql: apiKeys.revokeKeySql(keyId),
-    upsertPrincipalSql: principals.upsertPrincipalSql(arn, TENANT, scopes),
-    selectPrincipalSql: principals.selectPrincipalSql(arn),
-    listPrincipalsSql: principals.listPrincipalsSql(arn, 100),
-    deletePrincipalSql: principals.deletePrincipalSql(arn),
-  };
-  return Object.entries(statements).map(([name, sql]) => ({ name, sql }));
 }

@@ -9,17 +9,9 @@ import type { Task } from "#core/domain/task.ts";
 import type { ClaimedJob, ClaimResult, JobResult } from "#core/ports/job-store.ts";
 import type { TakeLimitedResult } from "#core/ports/limit-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
-import { buildTask, HOUR_MS, makeWorker, RETENTION } from "#test/contract/builders.ts";
+import { buildTask, HOUR_MS, makeWorker, RETENTION, TICK_BOUNDS } from "#test/contract/builders.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import { openProxiedShard, type ProxiedShard, type TestDatabases } from "./databases.ts";
-
-const BOUNDS = {
-  horizonMs: 30_000,
-  missedAfterMs: 60_000,
-  missedTasksMax: 200,
-  missedOldestMax: 25,
-  tasksMax: 1_000,
-};
 
 describe("stores whose answers are lost", () => {
   let open: ProxiedShard;
@@ -226,7 +218,7 @@ describe("stores whose answers are lost", () => {
       version: { ...built.version, taskId: task.id },
     });
     const tick = () =>
-      shard.tasks.materialize(BOUNDS, ({ nowMs, due }) => ({
+      shard.tasks.materialize(TICK_BOUNDS, ({ nowMs, due }) => ({
         jobs: due.map((one) => makeScheduledJob(one, "schedule", dueAtMs, nowMs)),
         advances: due.map((one) => ({
           taskId: one.id,
