@@ -11,7 +11,6 @@ import type {
   Adopted,
   ArchivedKey,
   CancelOutcome,
-  ClaimedJob,
   ClaimRequest,
   ClaimResult,
   DeadLetter,
@@ -34,6 +33,7 @@ import type {
 } from "#core/ports/job-store.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
+import { claimedJob } from "./memory-claimed-job.ts";
 import { cancelJob, listDeadLetters, retry } from "./memory-dead-letters.ts";
 import { jobsInTime } from "./memory-job-lists.ts";
 import { oncePerKey } from "./memory-once-per-key.ts";
@@ -229,6 +229,15 @@ export class MemoryJobStore implements JobStore {
     );
   }
 
+  listMarked(ids: readonly JobId[]): Promise<JobId[]> {
+    return this.#tables.transact("listMarked", () =>
+      ids.filter((id) => {
+        const job = this.#tables.jobs.get(id);
+        return job?.status === "running" && job.cancelReason !== null;
+      }),
+    );
+  }
+
   listPresent(ids: readonly JobId[]): Promise<JobId[]> {
     return this.#tables.transact("listPresent", () =>
       ids.filter((id) => this.#tables.jobs.has(id)),
@@ -372,26 +381,6 @@ function unknownClaim(
   claimedAtMs: number,
 ): UnknownClaim {
   return { workerId, claimedAtMs, jobs: jobs.map(claimedJob) };
-}
-
-export function claimedJob(job: Job): ClaimedJob {
-  return {
-    id: job.id,
-    taskId: job.taskId,
-    tenantId: job.tenantId,
-    taskVersion: job.taskVersion,
-    trigger: job.trigger,
-    queue: job.queue,
-    scheduledAtMs: job.scheduledAtMs,
-    runAtMs: job.runAtMs,
-    dueAtMs: job.dueAtMs,
-    claimNo: job.claimNo,
-    attempt: job.attempt,
-    lost: job.lost,
-    maxAttempts: job.maxAttempts,
-    timeoutMs: job.timeoutMs,
-    limitKey: job.limitKey,
-  };
 }
 
 function isBefore(one: QueueHead, other: QueueHead): boolean {

@@ -36,7 +36,7 @@ import type {
   TakeLimitedResult,
   TakenLimited,
 } from "#core/ports/limit-store.ts";
-import { claimedJob } from "./memory-job-store.ts";
+import { claimedJob } from "./memory-claimed-job.ts";
 import { putLimit } from "./memory-put-limit.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 

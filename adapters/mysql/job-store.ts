@@ -27,6 +27,7 @@ import { pollSql } from "./statements/poll.ts";
 import { listRevocationsSql } from "./statements/revocations.ts";
 import {
   listJobsSql,
+  listMarkedSql,
   listPresentSql,
   selectJobSql,
   selectListedDownToSql,
@@ -68,6 +69,10 @@ export function jobStore(database: Database): JobStore {
     retryOne: (tenantId, jobId, idempotency = null) =>
       retryOne(database, tenantId, jobId, idempotency),
     cancel: (tenantId, jobId, retention) => cancelJob(database, tenantId, jobId, retention),
+    async listMarked(ids) {
+      if (ids.length === 0) return [];
+      return (await database.select(listMarkedSql(ids), POLL_MS)).map(([id]) => readJobId(id));
+    },
     async listPresent(ids) {
       if (ids.length === 0) return [];
       return (await database.select(listPresentSql(ids))).map(([id]) => readJobId(id));

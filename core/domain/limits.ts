@@ -235,7 +235,8 @@ export const BACKSTOP_SLACK_MS = 30_000;
 /** A call starts only when it would end this long before its job's backstop. */
 export const BACKSTOP_GUARD_MS = 2_000;
 export const LOST_MAX = 5;
-export const REVOCATION_WINDOW_MS = 30_000;
+export const REVOCATION_WINDOW_MS = 40_000;
+export const REVOKED_GROUP_MAX = 1_000;
 /** Far beyond every window in which an executor reads them. */
 export const REVOCATIONS_KEPT_MS = 86_400_000;
 export const RESCUE_GROUP_MAX = 1_000;
@@ -312,13 +313,13 @@ assert(
   START_WINDOW_MS < WORKER_LEASE_MS,
   "a worker stops starting calls before others may take its jobs",
 );
+assert(
+  BACKSTOP_SLACK_MS + POLL_PERIOD_MS_MAX + CLAIM_AHEAD_MS < REVOCATION_WINDOW_MS,
+  "every executor polls while a revocation is young; a clock set forward past that is past the backstop of all it holds",
+);
 assert(REVOCATION_WINDOW_MS < REVOCATIONS_KEPT_MS, "revocations outlast their readers");
 assert(RENEW_PERIOD_MS * 2 < START_WINDOW_MS, "one lost renewal stops nothing");
 assert(POLL_PERIOD_MS_MAX < START_WINDOW_MS, "a quiet executor's poll keeps its start window open");
-assert(
-  POLL_PERIOD_MS_MAX + CLAIM_AHEAD_MS < REVOCATION_WINDOW_MS,
-  "every executor polls while a revocation is young",
-);
 assert(BACKSTOP_GUARD_MS < BACKSTOP_SLACK_MS, "a call that starts ends before its backstop");
 assert(
   MATERIALIZE_CATCH_UP_JOBS_MAX < MATERIALIZE_JOBS_MAX,

@@ -255,6 +255,9 @@ export interface JobStore {
   /** Revocations younger than `withinMs`. */
   listRevocations(withinMs: number): Promise<Revocation[]>;
 
+  /** Which of up to REVOKED_GROUP_MAX running jobs are to end: a reason for it stands in their rows. */
+  listMarked(ids: readonly JobId[]): Promise<JobId[]>;
+
   /** Which of up to PAGE_LIMIT_MAX jobs are here, in whatever state. */
   listPresent(ids: readonly JobId[]): Promise<JobId[]>;
 

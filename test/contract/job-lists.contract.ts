@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job, JobStatus, Payload } from "#core/domain/job.ts";
-import { JOB_STATUSES } from "#core/domain/job.ts";
+import { JOB_STATUSES, REASON_DELETED } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { HttpRequest, Task } from "#core/domain/task.ts";
@@ -99,6 +99,24 @@ export function jobListsContract(open: OpenStore): void {
       const present = await store.shard.jobs.listPresent(idsOf([absent, ...jobs]));
       assert.deepEqual(present.sort(), idsOf(jobs).sort());
       assert.deepEqual(await store.shard.jobs.listPresent([]), []);
+    }),
+  );
+
+  test(
+    "tells which running jobs are to end",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const nowMs = await dbNow(store);
+      const jobs = JOB_STATUSES.flatMap((status, i) =>
+        [null, REASON_DELETED].map((cancelReason, k): Job => {
+          return { ...plannedJob(task, nowMs, -1_000 * i - k), status, cancelReason };
+        }),
+      );
+      for (const job of jobs) await store.putJob(job);
+      const absent = plannedJob(task, nowMs, 1_000);
+      const marked = jobs.filter((job) => job.status === "running" && job.cancelReason !== null);
+      assert.deepEqual(await store.shard.jobs.listMarked(idsOf([absent, ...jobs])), idsOf(marked));
+      assert.deepEqual(await store.shard.jobs.listMarked([]), []);
     }),
   );
 

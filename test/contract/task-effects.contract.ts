@@ -14,7 +14,6 @@ import type { JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts
 import {
   addJobs,
   addTask,
-  addWorker,
   claimOne,
   dbNow,
   HOUR_MS,
@@ -127,27 +126,6 @@ function revocations(open: OpenStore): void {
       assert.deepEqual(revocation, { atMs: revocation.atMs, taskId: task.id, jobId: null });
       assert(revocation.atMs >= beforeMs && revocation.atMs <= afterMs);
       assert.deepEqual(await store.shard.jobs.listRevocations(-60_000), []);
-    }),
-  );
-
-  test(
-    "a cancel after a claim is not earlier than the claim's own time",
-    onStore(open, async (store) => {
-      const { task } = await addTask(store);
-      const job = plannedJob(task, await dbNow(store), -1_000);
-      await addJobs(store, task, [job]);
-      const claim = await store.shard.jobs.claimDue({
-        workerId: await addWorker(store),
-        branches: [{ queue: job.queue, limit: 1, head: null }],
-        aheadMs: 0,
-        limit: 1,
-      });
-      assert(claim.kind === "claimed");
-      assert.equal(claim.jobs.length, 1);
-      await pause(store, task);
-      const found = await store.shard.jobs.listRevocations(30_000);
-      assert.equal(found.length, 1);
-      assert(found.every((revocation) => revocation.atMs >= claim.claimedAtMs));
     }),
   );
 }

@@ -337,6 +337,7 @@ function singles(): Sample[] {
       status: "cancelled",
     }),
     listPresentSql: selectJobs.listPresentSql([job]),
+    listMarkedSql: selectJobs.listMarkedSql([job]),
     selectJobSql: selectJobs.selectJobSql(TENANT, job),
     listJobsSql: selectJobs.listJobsSql(TENANT, id, jobsFilter, job, 50, job),
     selectListedDownToSql: selectJobs.selectListedDownToSql(id, jobsFilter, job, 5_000),

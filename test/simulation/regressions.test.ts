@@ -44,6 +44,20 @@ const REGRESSIONS: readonly Regression[] = [
       ...{ disasters: [], healMs: 20_000, endMs: 45_000 },
     },
   },
+  {
+    // Times of claim and delete were compared, though the database's clock was set back between them.
+    name: "a delete is heard of though it is older than the claim",
+    seeds: [333, 2998],
+    scenario: {
+      ...{ executors: 2, slots: 1, tasks: 6, users: 3, wishes: "any", faults: NO_FAULTS },
+      limits: [{ endpoint: null, concurrency: 1, perSecond: 1 }],
+      disasters: [5_000, 9_000, 13_000, 17_000, 21_000, 25_000].map((atMs) => {
+        return { kind: "step-database", atMs, lastsMs: 1_000 };
+      }),
+      ...{ databaseStepsMs: 9_000, healMs: 30_000, endMs: 60_000, jobsAtOnce: null },
+      retention: { succeededMs: 200_000, endedMs: 200_000 },
+    },
+  },
 ];
 
 describe("what was wrong once stays right", () => {

@@ -42,6 +42,7 @@ const READS = new Set<string>([
   ...["poll", "find", "findByName", "exists", "list", "lookAhead", "loadVersions", "loadCallParts"],
   ...["listHeldBy", "listPastBackstop", "listArchivable", "countArchivable", "listRevocations"],
   ...[
+    "listMarked",
     "listPresent",
     "listByTask",
     "findListedDownTo",

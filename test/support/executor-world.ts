@@ -30,7 +30,7 @@ type Endpoint = (call: Call) => {
   more?: Partial<Extract<CallOutcome, { kind: "answered" }>>;
 };
 
-/** A whole world: one shard, one executor, an endpoint, and faults by verb. */
+/** A whole world: one shard, one executor, an endpoint, faults by verb, and how far the database's clock is ahead. */
 export function openWorld(
   options: { slots?: number; endpoint?: Endpoint; masterKey?: MasterKey } = {},
 ) {
@@ -43,7 +43,9 @@ export function openWorld(
     throw fault.error();
   };
   const hooks = { beforeCommit: strike("before"), afterCommit: strike("after") };
-  const shards = openMemoryShards({ clock, hooks });
+  const database = { aheadMs: 0 };
+  const databaseClock = { nowMs: () => clock.nowMs() + database.aheadMs };
+  const shards = openMemoryShards({ clock: databaseClock, hooks });
   const sent: Sent[] = [];
   const counters = new Map<string, number>();
   const metrics = {
@@ -62,7 +64,7 @@ export function openWorld(
   const around = { clock, shard, secrets, sent, stop };
   const { endpoint = () => ({ status: 200 }), slots = 10 } = options;
   const started = startExecutor(around, { slots, endpoint, random, metrics });
-  return { ...around, faults, shards, tables: shards.tables, counters, ...started };
+  return { ...around, database, faults, shards, tables: shards.tables, counters, ...started };
 }
 
 /** Another executor on the world's shard; ends with it. */

@@ -28,6 +28,15 @@ export function listPresentSql(ids: readonly JobId[]): string {
 }
 
 /**
+ * Which running jobs of a group are to end.
+ *
+ * Index: primary key, driven by the group in key order. Locks: none. Isolation: READ COMMITTED. Result: ids.
+ */
+export function listMarkedSql(ids: readonly JobId[]): string {
+  return `${listPresentSql(ids)} WHERE jobs.status = 'running' AND jobs.cancel_reason IS NOT NULL`;
+}
+
+/**
  * A task's jobs, newest first. Times are ranges of ids, which begin with `scheduled_at`.
  *
  * Index: by_task (task_id, id) backwards; stops at the limit, or below `downTo`: a filter by status walks what it leaves out.

@@ -13,6 +13,7 @@ import {
   POLL_PERIOD_MS_MAX,
   RESULTS_WAITING_MAX,
   REVOCATION_WINDOW_MS,
+  REVOKED_GROUP_MAX,
 } from "#core/domain/limits.ts";
 import { type ClaimShare, type Room, shareRoom } from "#core/domain/queue.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -35,6 +36,7 @@ import { type CriticalRoom, planCritical } from "./plan-critical.ts";
 import type { CallPreparation } from "./prepare-calls.ts";
 import { QueueFloors } from "./queue-floors.ts";
 import { QueueWants } from "./queue-wants.ts";
+import { jobsNamedBy } from "./revoked-jobs.ts";
 import type { LimitedTaking } from "./take-limited.ts";
 
 interface ClaimingDeps {
@@ -305,10 +307,19 @@ export class Claiming {
     held.add(claimed);
   }
 
+  /**
+   * Gives back what is not to be called any more. Which of the jobs that revocations name these are is told by the rows: a time of the
+   * revocation beside the claim's says nothing where the database's clock has been set between them.
+   */
   async #followRevocations(withinMs: number): Promise<void> {
     const { held, jobs, outbox } = this.#deps;
     if (held.unsent === 0) return;
-    outbox.addGivenBack(held.takeRevoked(await jobs.listRevocations(withinMs)).map(heldKey));
+    const named = held.listUnsent(jobsNamedBy(await jobs.listRevocations(withinMs)));
+    for (let from = 0; from < named.length; from += REVOKED_GROUP_MAX) {
+      const marked = new Set(await jobs.listMarked(named.slice(from, from + REVOKED_GROUP_MAX)));
+      if (marked.size === 0) continue;
+      outbox.addGivenBack(held.takeUnsent(({ id }) => marked.has(id)).map(heldKey));
+    }
   }
 }
 

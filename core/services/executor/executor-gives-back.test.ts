@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreUnavailable } from "#core/domain/errors.ts";
+import type { Job } from "#core/domain/job.ts";
 import { CARRIED_BYTES_MAX, DRAIN_CALLS_MS } from "#core/domain/limits.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
+import type { Shard } from "#core/ports/shards.ts";
 import {
   addFatJob,
   addJob,
@@ -23,20 +25,7 @@ test("a revocation takes an unsent job out of its timer: it ends cancelled, and 
   const id = addJob(tables, 1_150);
   await clock.advance(300);
   assert.equal(jobOf(tables, id).status, "running");
-  const { taskId } = jobOf(tables, id);
-  const paused = await shard.tasks.edit<never>(
-    TENANT,
-    taskId,
-    ({ task }) => ({
-      kind: "write",
-      task: { ...task, status: "paused" },
-      newVersion: null,
-      jobsEffect: { kind: "cancel", reason: "task paused" },
-      makeJobs: [],
-    }),
-    RETENTION,
-  );
-  assert.equal(paused.kind, "written");
+  await pause(shard, jobOf(tables, id));
   await clock.advance(5_000);
   assert.equal(sent.length, 0);
   assert.partialDeepStrictEqual(jobOf(tables, id), {
@@ -47,6 +36,33 @@ test("a revocation takes an unsent job out of its timer: it ends cancelled, and 
   });
   await endWorld(world);
 });
+
+for (const [way, stepMs] of [
+  ["back by more than has passed since the claim", -1_500],
+  ["back by a little", -60],
+  ["back by an hour", -3_600_000],
+  ["forward by as long as its backstop leaves", 28_000],
+  ["forward by an hour", 3_600_000],
+] as const) {
+  test(`a pause reaches a job that waits for a slot, where the database's clock was set ${way}`, async () => {
+    const world = openWorld({ slots: 1, endpoint: () => ({ status: 200, afterMs: 6_000 }) });
+    const { clock, tables, sent, shard, database } = world;
+    await clock.advance(1_000);
+    addJob(tables, 0);
+    await clock.advance(400);
+    assert.equal(sent.length, 1);
+    const id = addJob(tables, 0);
+    for (let i = 0; i < 20 && jobOf(tables, id).status === "pending"; i++) await clock.advance(20);
+    assert.equal(jobOf(tables, id).status, "running");
+    database.aheadMs += stepMs;
+    await pause(shard, jobOf(tables, id));
+    await clock.advance(5_000);
+    assert.equal(jobOf(tables, id).status, "cancelled");
+    await clock.advance(20_000);
+    assert.equal(sent.length, 1);
+    await endWorld(world);
+  });
+}
 
 test("a job that could not end before its backstop is given back and sent later, on the same attempt number", async () => {
   const world = openWorld({ slots: 1, endpoint: () => ({ status: 200, afterMs: 29_000 }) });
@@ -176,3 +192,19 @@ test("a pause that is answered while a call is being prepared is in time: nothin
   });
   await endWorld(world);
 });
+
+async function pause(shard: Shard, { taskId }: Job): Promise<void> {
+  const paused = await shard.tasks.edit<never>(
+    TENANT,
+    taskId,
+    ({ task }) => ({
+      kind: "write",
+      task: { ...task, status: "paused" },
+      newVersion: null,
+      jobsEffect: { kind: "cancel", reason: "task paused" },
+      makeJobs: [],
+    }),
+    RETENTION,
+  );
+  assert.equal(paused.kind, "written");
+}

@@ -4,7 +4,7 @@
  */
 import { assert } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
-import type { TenantId, WorkerId } from "#core/domain/ids.ts";
+import type { JobId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import {
   BACKSTOP_GUARD_MS,
   LASTING_MS,
@@ -14,7 +14,7 @@ import {
 import { priorityOfQueue, QUEUES } from "#core/domain/queue.ts";
 import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
-import type { ClaimedJob, Revocation } from "#core/ports/job-store.ts";
+import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { LimitedJob } from "#core/ports/limit-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import { chooseAside } from "./choose-aside.ts";
@@ -24,7 +24,6 @@ import { EarlyJobs } from "./early-jobs.ts";
 import { type Grant, LimitLines } from "./limit-lines.ts";
 import { connectionOf } from "./prepare-calls.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
-import { namedBy } from "./revoked-jobs.ts";
 import { TenantCounts } from "./tenant-counts.ts";
 import { type TakenSlot, TenantSlots } from "./tenant-slots.ts";
 
@@ -335,14 +334,16 @@ export class HeldJobs {
     this.#waiting[job.queue] = this.waitingOf(job.queue) + by;
   }
 
-  /** Removes and returns every job whose call has not begun. */
-  takeUnsent(): HeldJob[] {
-    return this.#takeWhere(() => true);
+  /** Removes and returns the jobs whose call has not begun, all or those that are wanted. */
+  takeUnsent(wanted: (job: ClaimedJob) => boolean = () => true): HeldJob[] {
+    return this.#takeWhere(({ job }) => wanted(job));
   }
 
-  /** Removes and returns the unsent jobs that a revocation names and that were claimed at or before it. */
-  takeRevoked(revocations: readonly Revocation[]): HeldJob[] {
-    return revocations.length === 0 ? [] : this.#takeWhere(namedBy(revocations));
+  listUnsent(wanted: (job: ClaimedJob) => boolean): JobId[] {
+    const ids: JobId[] = [];
+    for (const { phase, job } of this.#held)
+      if (phase !== "sending" && wanted(job)) ids.push(job.id);
+    return ids;
   }
 
   /** Removes and returns the limited jobs that have been let go and whose call has not begun. */

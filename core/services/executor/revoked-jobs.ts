@@ -1,19 +1,15 @@
-import type { TaskId } from "#core/domain/ids.ts";
+import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Revocation } from "#core/ports/job-store.ts";
-import type { HeldJob } from "./held-jobs.ts";
 
-/** Whether a revocation names a job that was claimed at or before it. */
-export function namedBy(
+/** Whether a revocation names a job, claimed before it or after it. */
+export function jobsNamedBy(
   revocations: readonly Revocation[],
-): (held: Pick<HeldJob, "job" | "claimedAtMs">) => boolean {
-  const byTask = new Map<TaskId, Revocation[]>();
-  for (const revocation of revocations) {
-    const list = byTask.get(revocation.taskId);
-    if (list === undefined) byTask.set(revocation.taskId, [revocation]);
-    else list.push(revocation);
+): (job: { readonly id: JobId; readonly taskId: TaskId }) => boolean {
+  const tasks = new Set<TaskId>();
+  const jobs = new Set<JobId>();
+  for (const { taskId, jobId } of revocations) {
+    if (jobId === null) tasks.add(taskId);
+    else jobs.add(jobId);
   }
-  return ({ job, claimedAtMs }) =>
-    (byTask.get(job.taskId) ?? []).some(
-      ({ jobId, atMs }) => (jobId === null || jobId === job.id) && claimedAtMs <= atMs,
-    );
+  return ({ id, taskId }) => tasks.has(taskId) || jobs.has(id);
 }
