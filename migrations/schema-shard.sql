@@ -167,7 +167,8 @@ CREATE TABLE `tasks` (
   KEY `next_run` (`status`,`priority`,`next_run_at`),
   KEY `live` (`tenant_id`,`live_id`),
   KEY `by_status` (`tenant_id`,`status`,`id`),
-  KEY `ended` (`ended_at`)
+  KEY `ended` (`ended_at`),
+  KEY `jobs_below` (`jobs_below`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin;
 
 CREATE TABLE `tenant_locks` (

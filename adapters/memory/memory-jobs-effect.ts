@@ -1,12 +1,12 @@
 /** What an edit does to the jobs of its task: one event of the state machine, offered to each of them. */
-import { unreachable } from "#core/domain/assert.ts";
+import { assert, unreachable } from "#core/domain/assert.ts";
 import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import { REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent, isFinished } from "#core/domain/job-state.ts";
-import type { Task } from "#core/domain/task.ts";
-import type { JobsEffect, TaskChange } from "#core/ports/task-store.ts";
+import type { Task, TaskStatus } from "#core/domain/task.ts";
+import type { JobsEffect, TaskChange, UnfinishedChange } from "#core/ports/task-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 interface At {
@@ -58,11 +58,26 @@ export function goOnWithJobs(
 ): "more" | "done" | "none" {
   const below = task === undefined ? undefined : tables.jobsBelow.get(task.id);
   if (task === undefined || below === undefined) return "none";
-  const is = { active: "resumed", completed: "resumed", paused: "paused", deleted: "deleted" };
-  if (is[task.status] !== change) return "none";
+  if (CHANGES[task.status] !== change) return "none";
   applyJobsEffect(tables, task, EFFECTS[change], at, below);
   return tables.jobsBelow.has(task.id) ? "more" : "done";
 }
+
+/** See TaskStore.listUnfinished. */
+export function listUnfinished(tables: MemoryTables, limit: number): UnfinishedChange[] {
+  return [...tables.jobsBelow].slice(0, limit).map(([taskId, below]) => {
+    const task = tables.tasks.get(taskId);
+    assert(task !== undefined, "a task stays as long as it has jobs");
+    return { tenantId: task.tenantId, taskId, change: CHANGES[task.status], below };
+  });
+}
+
+const CHANGES: Readonly<Record<TaskStatus, TaskChange>> = {
+  active: "resumed",
+  completed: "resumed",
+  paused: "paused",
+  deleted: "deleted",
+};
 
 const EFFECTS: Readonly<Record<TaskChange, JobsEffect>> = {
   paused: { kind: "cancel", reason: REASON_PAUSED },

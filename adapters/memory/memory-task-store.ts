@@ -29,6 +29,7 @@ import type {
   TaskFilter,
   TaskQuota,
   TaskStore,
+  UnfinishedChange,
 } from "#core/ports/task-store.ts";
 import { createTasks, liveTaskNamed, NAME_TAKEN, overQuota } from "./memory-create-tasks.ts";
 import { advanceTask, dueTask } from "./memory-due-tasks.ts";
@@ -36,6 +37,7 @@ import {
   aheadFromMs,
   applyJobsEffect,
   goOnWithJobs,
+  listUnfinished,
   madeOccurrencesMs,
   plannedFromMs,
 } from "./memory-jobs-effect.ts";
@@ -157,6 +159,10 @@ export class MemoryTaskStore implements TaskStore {
       const written = this.#withVersion(edit.task);
       return { kind: "written", current: written, ...this.#jobsLeft(taskId) };
     });
+  }
+
+  listUnfinished(limit: number): Promise<UnfinishedChange[]> {
+    return this.#tables.transact("listUnfinished", () => listUnfinished(this.#tables, limit));
   }
 
   goOnWithJobs(

@@ -3,23 +3,38 @@ import { unreachable } from "#core/domain/assert.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { REASON_DELETED, REASON_PAUSED, type Retention } from "#core/domain/job.ts";
 import type { TaskStatus } from "#core/domain/task.ts";
-import type { TaskChange } from "#core/ports/task-store.ts";
-import { readInstant, readJobId } from "./cells.ts";
+import type { TaskChange, UnfinishedChange } from "#core/ports/task-store.ts";
+import { readInstant, readJobId, readTaskId, readTenantId } from "./cells.ts";
 import { CHANGE_JOBS_MS } from "./deadlines.ts";
 import { resumeRunningJobsSql, selectClockSql } from "./statements/edit-jobs.ts";
 import { insertRevocationSql } from "./statements/revocations.ts";
-import { lockJobsBelowSql, updateJobsBelowSql } from "./statements/walk-jobs.ts";
+import { listUnfinishedSql, lockJobsBelowSql, updateJobsBelowSql } from "./statements/walk-jobs.ts";
 import type { Database } from "./transaction.ts";
 import { cancelJobs, inGroups, type WalkBounds, walkJobs } from "./walk-jobs.ts";
 
 /** Short: it holds the jobs' rows, and their results wait for it. */
 export const GROUP_WALK: WalkBounds = { pageRows: 1_000, jobs: 1_000, ms: 1_000 };
 
-const STATUSES: Readonly<Record<TaskChange, readonly TaskStatus[]>> = {
-  paused: ["paused"],
-  deleted: ["deleted"],
-  resumed: ["active", "completed"],
+/** What the last change has made of the task. */
+const CHANGES: Readonly<Record<TaskStatus, TaskChange>> = {
+  active: "resumed",
+  completed: "resumed",
+  paused: "paused",
+  deleted: "deleted",
 };
+
+export async function listUnfinished(
+  database: Database,
+  limit: number,
+): Promise<UnfinishedChange[]> {
+  const rows = await database.select(listUnfinishedSql(limit));
+  return rows.map(([tenantId, taskId, status, below]) => ({
+    tenantId: readTenantId(tenantId),
+    taskId: readTaskId(taskId),
+    change: CHANGES[status as TaskStatus],
+    below: readJobId(below),
+  }));
+}
 
 export function goOnWithJobs(
   database: Database,
@@ -32,7 +47,7 @@ export function goOnWithJobs(
     const [row] = await session.select(lockJobsBelowSql(tenantId, taskId));
     const [status, below] = row ?? [];
     if (below === undefined || below === null) return "none";
-    if (!STATUSES[change].includes(status as TaskStatus)) return "none";
+    if (CHANGES[status as TaskStatus] !== change) return "none";
     const walked = change === "resumed" ? "running" : "open";
     const { found, before } = await walkJobs(session, taskId, readJobId(below), walked, bounds);
     await session.write(updateJobsBelowSql(taskId, before));

@@ -3,7 +3,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
 import { createTask, createTasks } from "./create-tasks.ts";
 import { EDIT_WALK, editTask } from "./edit-task.ts";
-import { GROUP_WALK, goOnWithJobs } from "./go-on-with-jobs.ts";
+import { GROUP_WALK, goOnWithJobs, listUnfinished } from "./go-on-with-jobs.ts";
 import { loadCallParts } from "./load-call-parts.ts";
 import { materializeDue } from "./materialize-due.ts";
 import { findAnswer } from "./once-per-key.ts";
@@ -50,6 +50,7 @@ export function taskStore(
     },
     edit: (tenantId, taskId, decide, retention, quota = null) =>
       editTask(database, { tenantId, taskId, quota }, decide, retention, walks.edit),
+    listUnfinished: (limit) => listUnfinished(database, limit),
     goOnWithJobs: (tenantId, taskId, change, retention) =>
       goOnWithJobs(database, { tenantId, taskId }, change, retention, walks.group),
     runNow: (tenantId, taskId, make, idempotency = null) =>

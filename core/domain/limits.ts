@@ -259,6 +259,8 @@ export const EXPIRED_WORKERS_MAX = 1_000;
 export const FENCED_WORKERS_MAX = 1_000;
 export const RETRY_GROUP_MAX = 1_000;
 export const PAST_BACKSTOP_MAX = 5_000;
+/** Changes of tasks that a pass looks at, whether they were left behind. */
+export const UNFINISHED_MAX = 100;
 export const PRUNE_MAX = 1_000;
 
 // Archive.

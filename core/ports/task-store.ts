@@ -1,5 +1,5 @@
 import type { LimitKey, LimitValues } from "#core/domain/call-limit.ts";
-import type { TaskId, TenantId } from "#core/domain/ids.ts";
+import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import type { Priority } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskStatus, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
@@ -52,6 +52,14 @@ export type TaskEdit<R> =
       /** Rows that the edit makes (overdue runs, the row of what passed while paused). An id that exists is left alone. */
       readonly makeJobs: readonly Job[];
     };
+
+export interface UnfinishedChange {
+  readonly tenantId: TenantId;
+  readonly taskId: TaskId;
+  readonly change: TaskChange;
+  /** Jobs with ids below this one are left. */
+  readonly below: JobId;
+}
 
 export type EditResult<R> =
   | {
@@ -247,6 +255,9 @@ export interface TaskStore {
     change: TaskChange,
     retention: Retention,
   ): Promise<"more" | "done" | "none">;
+
+  /** Changes that have jobs left to reach, at most `limit`: whoever made them is at it, or has gone. */
+  listUnfinished(limit: number): Promise<UnfinishedChange[]>;
 
   /** Reads a live task FOR SHARE and inserts the job that `make` builds (again with a fresh id while that id exists). */
   runNow<R = never>(

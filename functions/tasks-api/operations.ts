@@ -146,7 +146,7 @@ async function changeState(
 
 /** Time was up: the task itself is as was asked. */
 function jobsLeft(done: string, becoming: string): HttpProblem {
-  const detail = `the task is ${done}, but it has more jobs than one request gets through: some are still to be ${becoming}; ask the same again to go on`;
+  const detail = `the task is ${done}, but it has more jobs than one request gets through: some are still to be ${becoming}; ask the same again to go on, or wait: it goes on by itself, more slowly`;
   return new HttpProblem(503, detail, { headers: { "retry-after": "1" } });
 }
 

@@ -47,6 +47,10 @@ export function manyJobsContract(name: string, open: OpenStore): void {
       assert.deepEqual(await statuses(), [p, p, "dead", p, p, c, c, c]);
       assert.deepEqual([await revocations(), await store.listLimited()], [1, []]);
       assert.equal((await unchanged(store, task)).jobsLeft, true);
+      const left = { tenantId: task.tenantId, taskId: task.id, change: "paused" };
+      const below = jobs[5]?.id;
+      assert.deepEqual(await store.shard.tasks.listUnfinished(10), [{ ...left, below }]);
+      assert.deepEqual(await store.shard.tasks.listUnfinished(0), []);
 
       assert.equal(await goOn(store, task, "paused"), "more");
       assert.deepEqual(await statuses(), [p, c, "dead", c, c, c, c, c]);
@@ -56,6 +60,7 @@ export function manyJobsContract(name: string, open: OpenStore): void {
       assert.equal((await readJob(store, first)).reason, REASON_PAUSED);
       assert.equal(await goOn(store, task, "paused"), "none");
       assert.equal((await unchanged(store, task)).jobsLeft, undefined);
+      assert.deepEqual(await store.shard.tasks.listUnfinished(10), []);
     }),
   );
 

@@ -271,6 +271,7 @@ function singles(): Sample[] {
     selectWalkedJobsSql: walkJobs.selectWalkedJobsSql(id, job, job, "open"),
     "selectWalkedJobsSql, all": walkJobs.selectWalkedJobsSql(id, null, null, "running"),
     updateJobsBelowSql: walkJobs.updateJobsBelowSql(id, job),
+    listUnfinishedSql: walkJobs.listUnfinishedSql(100),
     lockJobsBelowSql: walkJobs.lockJobsBelowSql(TENANT, id),
     selectPausedJobsSql: editJobs.selectPausedJobsSql(id, NOW_MS),
     selectPlannedJobsSql: editJobs.selectPlannedJobsSql(id, NOW_MS),

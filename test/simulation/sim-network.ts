@@ -41,6 +41,7 @@ const SLOW_MS_MAX = 7_000;
 const READS = new Set<string>([
   ...["poll", "find", "findByName", "exists", "list", "lookAhead", "loadVersions", "loadCallParts"],
   ...["listHeldBy", "listPastBackstop", "listArchivable", "countArchivable", "listRevocations"],
+  ...["listUnfinished"],
   ...[
     "listMarked",
     "listPresent",

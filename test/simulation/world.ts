@@ -373,6 +373,8 @@ export class World {
     const process = new SimProcess("last reader", this.queue, { skewMs: 0, rate: 1, earlyMs: 0 });
     const deps = this.#depsOf(process, this.#random, new AbortController().signal);
     const { tables } = this.#shards;
+    for (const taskId of tables.jobsBelow.keys())
+      this.ledger.violate("a change has not reached all jobs", "", null, taskId);
     const readers = { ...deps, logger: SILENT };
     for (const task of [...tables.tasks.values()]) {
       const seen = await readHistoryOf(readers, task.tenantId, task.id, 200);

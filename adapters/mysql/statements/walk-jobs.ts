@@ -44,3 +44,11 @@ export function updateJobsBelowSql(id: TaskId, before: JobId | null): string {
 export function lockJobsBelowSql(tenantId: TenantId, id: TaskId): string {
   return `SELECT status, jobs_below FROM tasks FORCE INDEX (PRIMARY) WHERE part = ${integer(partitionOfTask(id))} AND id = ${taskId(id)} AND tenant_id = ${text(tenantId)} FOR UPDATE`;
 }
+
+/**
+ * Changes that have jobs left to reach.
+ * Index: jobs_below, from the first that is not empty. Locks: none. Isolation: READ COMMITTED. Result: (tenant_id, id, status, jobs_below).
+ */
+export function listUnfinishedSql(limit: number): string {
+  return `SELECT tenant_id, id, status, jobs_below FROM tasks WHERE jobs_below IS NOT NULL LIMIT ${integer(limit)}`;
+}

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 import { type JobId, makeWorkerId, type WorkerId } from "#core/domain/ids.ts";
-import type { Job } from "#core/domain/job.ts";
+import { type Job, REASON_PAUSED } from "#core/domain/job.ts";
 import { PASS_PERIOD_MS, RESCUE_GROUP_MAX, WORKER_LEASE_MS } from "#core/domain/limits.ts";
 import { buildTask, plannedJob } from "#test/contract/builders.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -15,7 +15,10 @@ const RETENTION = { succeededMs: 3_600_000, endedMs: 86_400_000 };
 const A = makeWorkerId(new Uint8Array(16).fill(1));
 const B = makeWorkerId(new Uint8Array(16).fill(2));
 
-function openWorld(fault: typeof StoreUnavailable | typeof StoreRefused = StoreUnavailable) {
+function openWorld(
+  fault: typeof StoreUnavailable | typeof StoreRefused = StoreUnavailable,
+  jobsAtOnce = Number.POSITIVE_INFINITY,
+) {
   const clock = new ManualClock();
   const failing = new Set<string>();
   const asked: string[] = [];
@@ -25,7 +28,7 @@ function openWorld(fault: typeof StoreUnavailable | typeof StoreRefused = StoreU
       if (failing.has(verb)) throw new fault("MySQL is away");
     },
   };
-  const shards = openMemoryShards({ clock, hooks });
+  const shards = openMemoryShards({ clock, hooks, jobsAtOnce });
   const { tables } = shards;
   const [shard] = shards.all();
   assert(shard !== undefined);
@@ -65,7 +68,25 @@ function openWorld(fault: typeof StoreUnavailable | typeof StoreRefused = StoreU
     }
     return done;
   };
-  return { clock, tables, shard, deps, failing, asked, said, addHeld, job, passes };
+  /** As a pause does that gives up after its first transaction. */
+  const beginPause = () =>
+    shard.tasks.edit<never>(
+      task.tenantId,
+      task.id,
+      (locked) => ({
+        kind: "write",
+        task: { ...locked.task, status: "paused" },
+        newVersion: null,
+        jobsEffect: { kind: "cancel", reason: REASON_PAUSED },
+        makeJobs: [],
+      }),
+      RETENTION,
+    );
+  const goOn = () => shard.tasks.goOnWithJobs(task.tenantId, task.id, "paused", RETENTION);
+  return {
+    ...{ clock, tables, shard, deps, failing, asked, said },
+    ...{ addHeld, job, passes, beginPause, goOn },
+  };
 }
 
 test("a worker whose lease stays expired is fenced with the third look, and its jobs come back, the future ones too", async () => {
@@ -253,4 +274,41 @@ test("two runs at once give each job back once", async () => {
   assert.equal(first.fenced + second.fenced, 1);
   assert.equal(first.pending + second.pending, ids.length);
   for (const id of ids) assert.equal(job(id).lost, 1);
+});
+
+test("a pause of very many jobs that was left half-way is finished, one that goes on by itself is let be", async () => {
+  const { deps, passes, addHeld, job, beginPause, goOn, asked } = openWorld(StoreUnavailable, 1);
+  const ids = Array.from({ length: 6 }, () => addHeld(A, { status: "pending", workerId: null }));
+  const left = () => ids.filter((id) => job(id).status === "pending").length;
+  await beginPause();
+  const reconciler = new Reconciler(deps);
+  for (const expected of [5, 4, 3]) {
+    await passes(reconciler, 2);
+    assert.equal(left(), expected);
+    await goOn();
+  }
+  asked.length = 0;
+  await passes(reconciler, 3);
+  assert.equal(left(), 0);
+  assert.ok(ids.every((id) => job(id).reason === REASON_PAUSED));
+  assert.equal(asked.filter((verb) => verb === "goOnWithJobs").length, 2);
+});
+
+test("a change that cannot be finished now keeps nothing else waiting", async () => {
+  const world = openWorld(StoreUnavailable, 1);
+  const { shard, deps, passes, addHeld, job, beginPause, failing, said, clock } = world;
+  const ids = Array.from({ length: 3 }, () => addHeld(A, { status: "pending", workerId: null }));
+  await beginPause();
+  await shard.workers.register(B, WORKER_LEASE_MS);
+  const held = addHeld(B, { attempt: 1 });
+  await clock.advance(WORKER_LEASE_MS + 1);
+  failing.add("goOnWithJobs");
+  const reconciler = new Reconciler(deps);
+  assert.equal((await passes(reconciler, 3)).at(-1)?.fenced, 1);
+  assert.equal(job(held).status, "pending");
+  assert.match(said.join("\n"), /is not finished now; a later pass does it/);
+  failing.clear();
+  await clock.advance(PASS_PERIOD_MS);
+  await passes(reconciler, 3);
+  assert.ok(ids.every((id) => job(id).status === "cancelled"));
 });

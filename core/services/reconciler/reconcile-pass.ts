@@ -1,5 +1,5 @@
 /**
- * One look at a shard for holders that are gone, and what it takes to get their jobs going again.
+ * One look at a shard for holders that are gone, and what it takes to get their jobs going again; then for what else was left behind.
  *
  * Two questions, each asked twice: whose lease has expired (the worker is fenced, then its jobs are given back), and which
  * running job has passed its backstop (it is given back by itself). Between the two looks lie SEEN_APART_MS at least, with no
@@ -21,6 +21,7 @@ import {
   RESCUE_GROUP_MAX,
   RESCUE_PASS_MS_MAX,
   SEEN_APART_MS,
+  UNFINISHED_MAX,
 } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { RunningKey } from "#core/ports/job-store.ts";
@@ -54,6 +55,8 @@ export class Reconciler {
   readonly #expired = new Sightings<WorkerId>(SEEN_APART_MS);
   /** By id and claim number. */
   readonly #pastBackstop = new Sightings<string>(SEEN_APART_MS);
+  /** By task and how far it has come. */
+  readonly #unfinished = new Sightings<string>(SEEN_APART_MS);
   /** Fenced workers under which nothing runs any more. */
   readonly #emptied = new Set<WorkerId>();
   #lookedMs: number | null = null;
@@ -90,13 +93,17 @@ export class Reconciler {
     }
     const held = await this.#rescueHeld(sum, endMs);
     const past = await this.#rescuePastBackstop(sum, endMs);
-    if (held && past) await this.#prune();
+    if (held && past) {
+      await this.#finishChanges(endMs);
+      await this.#prune();
+    }
     return { ...sum, lookedMs, more: !held || !past };
   }
 
   #forget(): void {
     this.#expired.forgetAll();
     this.#pastBackstop.forgetAll();
+    this.#unfinished.forgetAll();
     this.#lookedMs = null;
   }
 
@@ -164,22 +171,53 @@ export class Reconciler {
     sum.cancelled += cancelled;
   }
 
+  /**
+   * Pauses, deletes and resumes of very many jobs that came no further between two looks: whoever asked was told so, or is gone, and the
+   * rest of the jobs would run. What fails is the next pass's: leases come first.
+   */
+  async #finishChanges(endMs: number): Promise<void> {
+    const { clock, shard, retention } = this.#deps;
+    try {
+      const askedMs = clock.monotonicMs();
+      const changes = await shard.tasks.listUnfinished(UNFINISHED_MAX);
+      const byPlace = new Map(changes.map((one) => [`${one.taskId} ${one.below}`, one]));
+      const left = this.#unfinished.confirm([...byPlace.keys()], askedMs, clock.monotonicMs());
+      for (const { tenantId, taskId, change } of left.flatMap(
+        (place) => byPlace.get(place) ?? [],
+      )) {
+        let went: "more" | "done" | "none" = "more";
+        while (went === "more" && clock.monotonicMs() < endMs)
+          went = await shard.tasks.goOnWithJobs(tenantId, taskId, change, retention);
+      }
+    } catch (error) {
+      this.#sayLater("a task's change is not finished now; a later pass does it", error);
+    }
+  }
+
   /** Rows that nobody asks for any more, a batch a pass, until there are none left. What fails is the next run's: leases come first. */
   async #prune(): Promise<void> {
     if (this.#pruned) return;
-    const { shard, logger } = this.#deps;
     try {
-      const { tasks, workers } = shard;
+      const { tasks, workers } = this.#deps.shard;
       const removed = [await tasks.prune(PRUNE_MAX), await workers.pruneFenced(PRUNE_MAX)];
       this.#pruned = removed.every((count) => count < PRUNE_MAX);
     } catch (error) {
-      if (!(error instanceof OperatingError)) throw error;
-      this.#pruned = true;
-      logger[error.retryable ? "warn" : "error"](
+      this.#sayLater(
         "rows that nobody asks for are not removed now; the next run tries again",
-        { shard: shard.name, ...describeError(error) },
+        error,
       );
+      this.#pruned = true;
     }
+  }
+
+  /** Throws what no later pass could do better. */
+  #sayLater(message: string, error: unknown): void {
+    if (!(error instanceof OperatingError)) throw error;
+    const { shard, logger } = this.#deps;
+    logger[error.retryable ? "warn" : "error"](message, {
+      shard: shard.name,
+      ...describeError(error),
+    });
   }
 }
 
