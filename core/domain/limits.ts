@@ -283,6 +283,8 @@ export const ARCHIVE_BACKLOG_COUNTED_MAX = 100_000;
 /** A deleted task, and a completed one after its last job, is kept this long. */
 export const TASK_KEPT_MS = 30 * 86_400_000;
 export const PURGE_TASKS_MAX = 200;
+/** A PUT makes no one-off task whose time has passed by more: the same may have run, and been removed since. */
+export const PUT_PAST_MS_MAX = 86_400_000;
 
 // Shutdown.
 export const DRAIN_CALLS_MS = 100_000;

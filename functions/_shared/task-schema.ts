@@ -46,7 +46,9 @@ const scheduleShape = z.discriminatedUnion("type", [
         .meta({ examples: ["2026-12-01T09:00:00Z"] }),
       timezone: timezone.optional(),
     })
-    .describe("Once. A time in the past runs at once, on create only."),
+    .describe(
+      "Once. A time in the past runs at once, on create only (PUT by name: of the last 24 hours).",
+    ),
   z
     .strictObject({
       type: z.literal("cron"),

@@ -110,3 +110,26 @@ test("a name that moves every time is an error that may pass", async () => {
   });
   await assert.rejects(put(), { code: "name-contended", retryable: true });
 });
+
+test("the same PUT of a one-off does not run it again, when the completed task has been removed", async () => {
+  const { deps } = openDeps(async () => {});
+  const put = (agoMs: number) => {
+    const at = new Date(deps.clock.nowMs() - agoMs).toISOString();
+    const settings = { ...SETTINGS, schedule: { type: "at", at } as const };
+    return putTask(deps, TENANT, settings, { kind: "anything" }, QUOTAS_DEFAULT);
+  };
+  const refused = await put(86_400_001);
+  assert(refused.kind === "invalid");
+  assert.deepEqual(
+    refused.problems.map(({ field }) => field),
+    ["schedule.at"],
+  );
+  const late = await put(86_400_000);
+  assert(late.kind === "created");
+  assert.equal(late.created.task.nextRunAtMs, deps.clock.nowMs());
+  assert.equal(
+    (await put(10 * 86_400_000)).kind,
+    "invalid",
+    "as an edit of the task that is there",
+  );
+});

@@ -1,12 +1,14 @@
 /** Create or replace by the caller's own name. */
 import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
+import { PUT_PAST_MS_MAX } from "#core/domain/limits.ts";
 import type { Allowance } from "#core/domain/quotas.ts";
+import { atInstantMs } from "#core/domain/schedule.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Created } from "./create-task.ts";
 import { createTask } from "./create-task.ts";
 import { editTask } from "./edit-task.ts";
-import type { TaskServiceDeps, TaskSettings } from "./task-settings.ts";
+import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 /** What the caller expects to find: anything, nothing (create only), or that version. */
 export type Expected =
@@ -58,6 +60,8 @@ async function tryPut(
   if (found === null) {
     if (expected.kind === "something" || expected.kind === "version")
       return { kind: "mismatch", version: null };
+    const problem = refuseLongPast(settings, deps.clock.nowMs());
+    if (problem !== null) return { kind: "invalid", problems: [problem] };
     const made = await createTask(deps, tenantId, settings, { quotas });
     switch (made.kind) {
       case "name-taken":
@@ -106,4 +110,12 @@ async function tryPut(
           return edited.refusal;
       }
   }
+}
+
+/** A PUT that is repeated with every deployment does not run a one-off again, once the completed task has been removed. */
+function refuseLongPast({ schedule }: TaskSettings, nowMs: number): FieldProblem | null {
+  if (schedule.type !== "at" || nowMs - atInstantMs(schedule) <= PUT_PAST_MS_MAX) return null;
+  const message =
+    "passed more than a day ago, and there is no task of this name, or none any more: give a later time, or make it with POST, which runs it at once";
+  return { field: "schedule.at", message };
 }
