@@ -188,3 +188,22 @@ test("what a resume kept, because it was claimed ahead, is not counted again whe
   ]);
   assert.deepEqual(rowsOf([nextRunAtMs, nextRunAtMs + 60_000, third]), []);
 });
+
+test("rows of a schedule before this one are no runs of it: what passed is counted without them", () => {
+  const nextRunAtMs = NOW_MS - 150_000;
+  const paused = lock({ status: "paused", nextRunAtMs });
+  const others = Array.from({ length: 120 }, (_, second) => nextRunAtMs + 500 + second * 1_000);
+  const coversOf = (madeMs: readonly number[], task: Partial<Task> = {}) =>
+    written(decideResume({ ...paused, task: { ...paused.task, ...task }, madeMs }, CONTEXT))
+      .makeJobs[0]?.covers;
+  assert.deepEqual(coversOf(others), { count: 3, fromMs: nextRunAtMs, toMs: NOW_MS - 30_000 });
+  assert.deepEqual(coversOf([...others, nextRunAtMs + 60_000])?.count, 2);
+  const { makeJobs } = written(decideDelete({ ...paused, madeMs: others }, null, CONTEXT));
+  assert.equal(makeJobs[0]?.covers?.count, 3);
+  // What cannot be computed any more has an occurrence that is known: the next run.
+  const schedule: Schedule = { type: "cron", expression: "* * * * *", timezone: "Mars/Base" };
+  assert.deepEqual(coversOf(others, { schedule }), {
+    ...{ count: 1, atLeast: true },
+    ...{ fromMs: nextRunAtMs, toMs: NOW_MS },
+  });
+});

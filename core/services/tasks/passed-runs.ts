@@ -28,9 +28,19 @@ export function coverPassedRuns(task: Task, options: PassedRunsOptions): Job[] {
   const fromMs = firstWithoutRow(task, made);
   if (fromMs === null || fromMs > options.nowMs) return [];
   const { count, ...all } = countRuns(task, fromMs, options.nowMs);
-  const among = [...made].filter((ms) => ms > fromMs && ms <= all.toMs).length;
-  const covers = { ...all, count: count - among };
+  const among = [...made].filter((ms) => ms > fromMs && ms <= all.toMs && isRun(task, ms));
+  const covers = { ...all, count: count - among.length };
   return [makeSkippedJob(task, fromMs, { ...options, reason: reasonOf(task), covers })];
+}
+
+/** Rows of a schedule that the task had before, made ahead of the edit, are no runs of this one. A schedule that throws has none. */
+function isRun(task: Task, atMs: number): boolean {
+  try {
+    return nextOccurrence(task.schedule, task, atMs - 1) === atMs;
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error;
+    return false;
+  }
 }
 
 /** A stopped schedule has no next run: what it owes begins after its last row, if it can be computed by now. */

@@ -215,6 +215,12 @@ test("property: every occurrence is covered, and nothing runs that should not", 
           );
         assert.ok(covered, `${new Date(atMs).toISOString()} has no row`);
       }
+      for (const { covers } of jobs) {
+        if (covers === null) continue;
+        const { fromMs, toMs, count } = covers;
+        const passed = [...expected].filter((atMs) => fromMs <= atMs && atMs <= toMs);
+        assert.equal(count, passed.filter((atMs) => !own.has(atMs)).length, "missed runs");
+      }
       for (const job of jobs.filter(({ status }) => status === "pending")) {
         const { scheduledAtMs, taskVersion } = job;
         const frozen = history.schedules.some(
