@@ -126,6 +126,16 @@ test("a new request keeps a run that is due when nothing is planned", () => {
   assert.deepEqual(decided.makeJobs, []);
 });
 
+test("a new request moves the next run back, never over runs that have no row", () => {
+  // Left of a schedule before: the last job that its edit left counts as planned once the database's clock has stepped back.
+  for (const nextRunAtMs of [NOW_MS - 5_000, NOW_MS + 1_000, NOW_MS + 30_600]) {
+    const locked = lock({ schedule: every(1), nextRunAtMs }, NOW_MS + 30_600);
+    const { task } = written(edit(locked, { timeoutMs: 5_000 }));
+    assert.equal(task.nextRunAtMs, nextRunAtMs);
+    assert.equal(task.madeUntilMs, nextRunAtMs - 1);
+  }
+});
+
 test("a completed task whose last job is planned ahead is active again when that job is made anew", () => {
   const atMs = NOW_MS + 120_000;
   const schedule: Schedule = { type: "at", at: new Date(atMs).toISOString() };

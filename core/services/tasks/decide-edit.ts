@@ -173,14 +173,16 @@ function remake(
   const jobsEffect = { kind: "remove-planned" } as const;
   if (plannedFromMs === null)
     return { kind: "write", task: saved, newVersion, jobsEffect, makeJobs: [] };
+  // Back only: a job may be ahead of runs that have no row yet, made before the task had this schedule.
+  const nextRunAtMs = Math.min(plannedFromMs, saved.nextRunAtMs ?? plannedFromMs);
   return {
     kind: "write",
     task: {
       ...saved,
       status: saved.status === "completed" ? "active" : saved.status,
-      nextRunAtMs: plannedFromMs,
+      nextRunAtMs,
       // No occurrence lies between: the next run is the first after it.
-      madeUntilMs: plannedFromMs - 1,
+      madeUntilMs: nextRunAtMs - 1,
     },
     newVersion,
     jobsEffect,
