@@ -225,6 +225,24 @@ test("a window without an occurrence is refused", () => {
   assert.equal(decided.refusal.problems[0]?.field, "schedule");
 });
 
+test("any save moves a next run that was stored by other rules of its time zone", () => {
+  const schedule: Schedule = { type: "cron", expression: "0 9 * * *", timezone: "Europe/Madrid" };
+  const belongsMs = NOW_MS + 22 * 3_600_000;
+  for (const storedMs of [belongsMs - 3_600_000, belongsMs + 3_600_000]) {
+    const locked = lock({ schedule, nextRunAtMs: storedMs });
+    const same = written(edit(locked, {}));
+    assert.equal(same.task.nextRunAtMs, belongsMs);
+    assert.equal(same.task.version, 6);
+    assert.deepEqual([same.jobsEffect, same.makeJobs], [{ kind: "keep" }, []]);
+    assert.deepEqual(edit({ ...locked, task: same.task }, {}), { kind: "unchanged" });
+    // With a job that is made already, by the same rules.
+    const planned = { ...locked, plannedFromMs: storedMs };
+    const { task } = written(edit(planned, { timeoutMs: 5_000 }));
+    assert.equal(task.nextRunAtMs, Math.min(storedMs, belongsMs));
+    assert.equal(written(edit(locked, { schedule: HOURLY })).task.nextRunAtMs, NOW_MS + 3_600_000);
+  }
+});
+
 test("any edit sets a stopped schedule going, with a row of what it owes", () => {
   const locked = lock({
     error: "zone gone",

@@ -1,9 +1,9 @@
 /**
  * What an edit of a task writes, given the task under its lock. Pure: the store calls it again after a deadlock.
  *
- * `next_run_at` moves for three reasons only. A changed schedule starts again from now, after the old one's overdue runs are
+ * `next_run_at` moves for four reasons only. A changed schedule starts again from now, after the old one's overdue runs are
  * accounted for. A changed request or priority sets it back to the earliest planned job that is not frozen, so that those are
- * made anew. Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
+ * made anew. What newer data of time zones has moved goes where it belongs. Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
  */
 import type { Job, Retention } from "#core/domain/job.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";
@@ -13,6 +13,7 @@ import type { SealedSecret } from "#core/domain/task-secrets.ts";
 import type { LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import { decideSecrets } from "./decide-secrets.ts";
 import { firstRunAfter } from "./first-run.ts";
+import { movedRun } from "./moved-run.ts";
 import { coverPassedRuns } from "./passed-runs.ts";
 import { isSame } from "./same.ts";
 import type { FieldProblem, TaskSettings } from "./task-settings.ts";
@@ -64,12 +65,15 @@ export function decideEdit(
   };
   const newTiming = !isSameTiming(task, edited);
   const { change } = secrets;
-  if (isSame(task, edited) && !newRequest && change === null && task.error === null)
+  const movedToMs = movedRun(task, nowMs);
+  const inOrder = task.error === null && movedToMs === null;
+  if (isSame(task, edited) && !newRequest && change === null && inOrder)
     return { kind: "unchanged" };
   const newVersion: TaskVersion | null = newRequest
     ? { taskId: task.id, requestVersion, request, timeoutMs, retry }
     : null;
-  const saved: Task = { ...edited, version: task.version + 1, updatedAtMs: nowMs };
+  const nextRunAtMs = movedToMs ?? task.nextRunAtMs;
+  const saved: Task = { ...edited, nextRunAtMs, version: task.version + 1, updatedAtMs: nowMs };
   // Any edit sets a stopped schedule going again, if it can go on by now.
   const revived = task.error !== null && firstRunAfter(saved, nowMs).kind === "run";
   const edit = changeTask(locked, saved, newVersion, {
