@@ -3,6 +3,7 @@ import type { TaskId } from "#core/domain/ids.ts";
 import { parseTaskId } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
+import { atInstantMs } from "#core/domain/schedule.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
 import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
@@ -187,11 +188,16 @@ async function upcoming(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAns
 
 async function preview(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
-  const { schedule, count, after } = validate(previewSchema, request.json);
+  const { schedule: parsed, count, after } = validate(previewSchema, request.json);
+  const { schedule } = parsed;
   const window = { startAtMs: null, endAtMs: null };
-  const afterMs = after ?? deps.clock.nowMs();
-  const items = previewSchedule(schedule.schedule, window, count, afterMs);
-  return occurrencesAnswer(items, schedule.warnings);
+  const nowMs = deps.clock.nowMs();
+  const items = previewSchedule(schedule, window, count, after ?? nowMs);
+  const passed =
+    schedule.type === "at" && atInstantMs(schedule) <= nowMs
+      ? ["the time has passed: a task that POST makes with it runs at once"]
+      : [];
+  return occurrencesAnswer(items, [...passed, ...parsed.warnings]);
 }
 
 function occurrencesAnswer(items: readonly Occurrence[], warnings: readonly string[]): ApiAnswer {

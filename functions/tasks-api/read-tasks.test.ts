@@ -35,6 +35,23 @@ test("upcoming and preview: the next occurrences in the schedule's own time", as
   ]);
 });
 
+test("the preview of an `at` that has passed says that a task made with it runs at once", async () => {
+  await using api = await openApiInMemory();
+  const preview = async (at: string, after?: string) => {
+    const schedule = { type: "at", at };
+    return (await api.acme("POST", "/v1/schedules/preview", { schedule, after })).body;
+  };
+  for (const at of ["2026-06-01T08:59:59Z", "2026-06-01T09:00:00Z"]) {
+    const warnings = ["the time has passed: a task that POST makes with it runs at once"];
+    assert.deepEqual(await preview(at), { items: [], warnings });
+    const { nextRunAt } = await created(api.acme, { schedule: { type: "at", at } });
+    assert.equal(nextRunAt, "2026-06-01T09:00:00.000Z");
+  }
+  assert.deepEqual((await preview("2026-06-01T09:00:01Z")).warnings, []);
+  const none = await preview("2026-06-01T09:00:01Z", "2026-06-01T10:00:00Z");
+  assert.deepEqual(none, { items: [], warnings: [] });
+});
+
 test("list: newest first, by pages, filtered; cursors are bound to tenant and filter", async () => {
   await using api = await openApiInMemory();
   const ids: string[] = [];
