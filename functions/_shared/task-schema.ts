@@ -195,8 +195,14 @@ const taskFields = {
   catchUp: z
     .enum(CATCH_UPS)
     .describe("Which of the runs that are missed by more than a minute are made up for."),
-  startAt: instant.nullable().describe("No run before it."),
-  endAt: instant.nullable().describe("No run at it or after."),
+  startAt: instant
+    .nullable()
+    .describe("No run before it, apart from those that an edit finds planned for the next 30 s."),
+  endAt: instant
+    .nullable()
+    .describe(
+      "No run at it or after, apart from those that an edit finds planned for the next 30 s.",
+    ),
 };
 
 /** A task as create takes it, and as a PATCH has to leave it. */
