@@ -29,6 +29,7 @@ import { limitCommands } from "./admin-limits.ts";
 import { principalCommands } from "./admin-principals.ts";
 import { secretCommands } from "./admin-secrets.ts";
 import { tenantCommands } from "./admin-tenants.ts";
+import { zoneCommands } from "./admin-zones.ts";
 import { parseMysqlUrl } from "./mysql-answers.ts";
 import { isRunning, readRun } from "./run-file.ts";
 import { localKeyFile } from "./secrets-key.ts";
@@ -41,6 +42,7 @@ const COMMANDS = [
   ...keyCommands,
   ...principalCommands,
   ...secretCommands,
+  ...zoneCommands,
 ];
 
 const INTRODUCTION = `Who may call the API, and how much of it. A tenant owns tasks; it calls with an API key (header x-api-key) or as an IAM

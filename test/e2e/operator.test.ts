@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import middy from "@middy/core";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
+import { openShards } from "#adapters/mysql/shards.ts";
 import { systemDigest } from "#adapters/system/digest.ts";
+import type { TenantId } from "#core/domain/ids.ts";
 import type { ApiEvent, ApiResult } from "#functions/_shared/api-event.ts";
 import { authenticate } from "#functions/_shared/authenticate.ts";
 import { answerProblems, findRoute } from "#functions/_shared/middlewares.ts";
@@ -19,6 +21,7 @@ import { writeRun } from "#local/run-file.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { operatorOf } from "#test/support/operator.ts";
+import { buildTask } from "../contract/builders.ts";
 import { makeTestDatabases } from "../integration/databases.ts";
 
 const ANSWER_MS = 30_000;
@@ -134,6 +137,45 @@ test("IAM principals are mapped, listed and unmapped", async () => {
   assert.deepEqual((await done("principal", "list")).items, []);
   await refused(["principal", "unmap", arn], 1, /acts for no tenant/);
   await refused(["principal", "map", "arn:aws:iam::1:role/*", "iam"], 1, /is no role's or user's/);
+});
+
+test("next runs that older time zone data has computed are moved, of all tenants, also twice", async () => {
+  const { mysqlUrl, databasePrefix, run } = databases;
+  const shards = openShards({ mysqlUrl, databasePrefix });
+  try {
+    // British Columbia keeps -07:00 from November 2026 on: older data has 17:00Z for its 09:00.
+    const schedule = {
+      type: "cron",
+      expression: "0 9 15 1 *",
+      timezone: "America/Vancouver",
+    } as const;
+    const nextRunAtMs = Date.UTC(2099, 0, 15, 16);
+    const make = async (tenant: string, count: number, lateMs: number) => {
+      const tenantId = tenant as TenantId;
+      const tasks = Array.from({ length: count }, (_, n) => {
+        const task = { tenantId, name: `yearly ${lateMs} ${n}`, schedule };
+        return buildTask(Date.now(), { task: { ...task, nextRunAtMs: nextRunAtMs + lateMs } });
+      });
+      const made = await shards.forTenant(tenantId).tasks.createMany(tasks);
+      assert.ok(made.every(({ kind }) => kind === "created"));
+    };
+    await make("acme", 1, 3_600_000);
+    await make("acme", 198, 0);
+    await make("acme", 3, -3_600_000);
+    await make("other", 1, 3_600_000);
+    const zoneData = process.versions.tz;
+    assert.deepEqual(await done("zones", "apply"), { zoneData, tasks: 203, moved: 5 });
+    assert.deepEqual(await done("zones", "apply"), { zoneData, tasks: 203, moved: 0 });
+    const stored = await run(
+      "SELECT COUNT(*) AS tasks, SUM(version) AS versions FROM tasks WHERE next_run_at = '2099-01-15 16:00'",
+    );
+    assert.deepEqual(
+      stored.map(({ tasks, versions }) => [tasks, Number(versions)]),
+      [[203, 203]],
+    );
+  } finally {
+    await shards.close();
+  }
 });
 
 test("mistakes are one line: 1 for what is refused, 2 for the command line", async () => {
