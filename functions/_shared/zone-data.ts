@@ -18,6 +18,6 @@ export function compareZoneData(
 ): void {
   if (workers === "" || workers === here) return;
   logger.warn(
-    `time zone data differs: ${here} here, ${workers} in the workers. First runs and previews may be off where a zone's rules have changed in between; a release that pins the newer Node mends it`,
+    `time zone data differs: ${here} here, ${workers} in the workers. Previews, and next runs of tasks that are made or edited, may be off where a zone's rules have changed in between; deploy a release that pins the newer Node, then run: npm run admin -- zones apply`,
   );
 }
