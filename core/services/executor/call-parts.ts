@@ -72,9 +72,10 @@ export class CallParts {
       if (version === null)
         missing.set(keyOf(taskId, taskVersion), { taskId, requestVersion: taskVersion });
       else found.set(keyOf(taskId, taskVersion), version);
-      const perhaps = version === null || namesSecrets(version.request);
-      if (perhaps && this.#secrets.find(taskId, TASK_SECRETS_ASKED_MS) === null)
-        secretsOf.add(taskId);
+      // What is known may be from before a version that is new here, and lack what that one names.
+      const known = version === null ? null : this.#secrets.find(taskId, TASK_SECRETS_ASKED_MS);
+      const needed = version === null || namesSecrets(version.request);
+      if (needed && known === null) secretsOf.add(taskId);
     }
     if (missing.size > 0 || secretsOf.size > 0 || signingOf.size > 0)
       for (const version of await this.#load([...missing.values()], secretsOf, signingOf)) {
