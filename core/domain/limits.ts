@@ -97,6 +97,8 @@ export const TOKEN_KEPT_MS_DEFAULT = 300_000;
 export const TOKEN_KEPT_MS_MAX = 86_400_000;
 /** A token is not used in the last part of its time. */
 export const TOKEN_LEFT_MS = 30_000;
+/** A 401 of the target drops the token at most this often: a target that takes none costs a fetch a minute. */
+export const TOKEN_DROPPED_EVERY_MS = 60_000;
 /** After a fetch that failed, calls of that credential fail without another one for so long. */
 export const TOKEN_FAILED_MS = 1_000;
 export const TOKENS_KEPT_MAX = 10_000;

@@ -1,7 +1,11 @@
 /** Access tokens as calls get them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TOKEN_FETCH_MS_MAX } from "#core/domain/limits.ts";
+import {
+  TOKEN_DROPPED_EVERY_MS,
+  TOKEN_FETCH_MS_MAX,
+  TOKEN_KEPT_MS_DEFAULT,
+} from "#core/domain/limits.ts";
 import { Secret } from "#core/domain/secret.ts";
 import type { Credential } from "#core/domain/target-auth.ts";
 import type { Call, CallOutcome } from "#core/ports/caller.ts";
@@ -63,27 +67,105 @@ test("a token is fetched once for all who wait, sent with the next calls, and fe
   assert.equal(authorizations(world.calls).at(-1), "Bearer t2");
 });
 
-test("a 401 of the target drops its token once, and again only after one that was taken", async () => {
+test("a 401 of the target drops its token, at most once a minute", async () => {
   nth = 0;
   let refused = new Set(["t0"]);
   const world = openSendingWorld(
     tokenEndpoint(["t0", "t1", "t2", "t3"], (token) => (refused.has(token) ? 401 : 200)),
   );
   const made = await world.make({ credential: CLIENT });
-  const statuses: unknown[] = [];
+  const sent: string[] = [];
   const call = async () => {
     const outcome = await world.send(made);
-    statuses.push(outcome.kind === "answered" && outcome.statusCode);
+    const token = authorizations(world.calls).at(-1)?.slice("Bearer ".length);
+    sent.push(`${token} ${outcome.kind === "answered" && outcome.statusCode}`);
   };
   await call();
   await call();
   refused = new Set(["t1", "t2"]);
-  for (let n = 0; n < 4; n++) await call();
-  assert.deepEqual(statuses, [401, 200, 401, 401, 401, 401]);
-  assert.deepEqual(
-    authorizations(world.calls),
-    ["t0", "t1", "t1", "t2", "t2", "t2"].map((t) => `Bearer ${t}`),
+  await call();
+  await world.clock.advance(TOKEN_DROPPED_EVERY_MS - 1);
+  await call();
+  await world.clock.advance(1);
+  for (let n = 0; n < 3; n++) await call();
+  await world.clock.advance(TOKEN_DROPPED_EVERY_MS);
+  for (let n = 0; n < 2; n++) await call();
+  assert.deepEqual(sent, [
+    ...["t0 401", "t1 200", "t1 401", "t1 401", "t1 401"],
+    ...["t2 401", "t2 401", "t2 401", "t3 200"],
+  ]);
+});
+
+test("where the provider gives good tokens again, calls have one a minute later, however long the bad one is good for", async () => {
+  for (const [everyMs, goodAfterMs] of [
+    [5_000, 10_000],
+    [60_000, 120_000],
+    [1_000, 61_500],
+    [90_000, 600_000],
+  ] as const) {
+    let isGood = false;
+    let fetches = 0;
+    const world = openSendingWorld(async (call) => {
+      if (call.url !== TOKEN_URL)
+        return { statusCode: call.headers.authorization === "Bearer good" ? 200 : 401 };
+      fetches++;
+      const token = { access_token: isGood ? "good" : "bad", expires_in: 86_400 };
+      return { responseBody: JSON.stringify(token) };
+    });
+    const made = await world.make({ credential: CLIENT });
+    const startMs = world.clock.monotonicMs();
+    for (let status = 401; status !== 200; ) {
+      const sent = await world.send(made);
+      status = sent.kind === "answered" ? sent.statusCode : 0;
+      assert.ok(status === 200 || status === 401);
+      const sinceMs = world.clock.monotonicMs() - startMs;
+      isGood = sinceMs >= goodAfterMs;
+      assert.ok(
+        sinceMs <= goodAfterMs + TOKEN_DROPPED_EVERY_MS + 2 * everyMs,
+        `after ${sinceMs} ms`,
+      );
+      assert.ok(fetches <= 2 + sinceMs / TOKEN_DROPPED_EVERY_MS, `${fetches} fetches`);
+      await world.clock.advance(everyMs);
+    }
+  }
+});
+
+test("an endpoint that takes no token costs others of the same credential a fetch a minute, not one a call", async () => {
+  nth = 0;
+  let answered = 0;
+  const world = openSendingWorld(
+    tokenEndpoint(["t0", "t1", "t2"], () => (answered++ % 2 ? 401 : 200)),
   );
+  const made = await world.make({ credential: CLIENT });
+  for (let n = 0; n < 100; n++) {
+    await world.send(made);
+    await world.clock.advance(1_000);
+  }
+  assert.equal(world.calls.filter(({ url }) => url === TOKEN_URL).length, 3);
+});
+
+test("a token that does not say for how long it is good is kept for its five minutes", async () => {
+  const unsaid: unknown[] = [null, "", " ", false, [], {}, { valueOf: 1, toString: 1 }, "soon", -1];
+  for (const [expiresIn, keptMs] of [
+    ...unsaid.map((one) => [one, TOKEN_KEPT_MS_DEFAULT] as const),
+    ...[3_600, "3600", "3.6e3"].map((one) => [one, 3_570_000] as const),
+  ]) {
+    let fetches = 0;
+    const world = openSendingWorld(async (call) => {
+      if (call.url !== TOKEN_URL) return {};
+      fetches++;
+      return { responseBody: JSON.stringify({ access_token: "t", expires_in: expiresIn }) };
+    });
+    const made = await world.make({ credential: CLIENT });
+    const what = `expires_in ${JSON.stringify(expiresIn)}`;
+    assert.equal((await world.send(made)).kind, "answered", what);
+    await world.clock.advance(keptMs - 1);
+    await world.send(made);
+    assert.equal(fetches, 1, what);
+    await world.clock.advance(1);
+    await world.send(made);
+    assert.equal(fetches, 2, what);
+  }
 });
 
 test("a rotated credential has a token of its own", async () => {
@@ -105,6 +187,8 @@ test("a token endpoint that fails is auth-failed, asked at most once a second, a
     async () => ({ responseBody: '{"access_token":"a\\r\\nx: y"}' }),
     async () => ({ responseBody: '{"access_token":""}' }),
     async () => ({ responseBody: '{"access_token":"a","token_type":"mac"}' }),
+    async () => ({ responseBody: '{"access_token":"a","token_type":null}' }),
+    async () => ({ responseBody: '{"access_token":"a","token_type":{"toString":1}}' }),
     async () => ({ responseBody: "null" }),
   ];
   for (const answer of answers) {

@@ -1,10 +1,12 @@
 /**
  * Access tokens of targets, by OAuth 2.0 client credentials (RFC 6749, 4.4). A token is fetched through the same guarded caller as
  * any call, once for all calls that wait for it, and kept in memory until shortly before it expires. A target that answers 401
- * has it dropped, once: another 401 right after says that it is not the token.
+ * has it dropped, but at most once a minute: another 401 right after says that it is not the token, or that the provider does not
+ * have a good one yet.
  */
 import type { TenantId } from "#core/domain/ids.ts";
 import {
+  TOKEN_DROPPED_EVERY_MS,
   TOKEN_FAILED_MS,
   TOKEN_FETCH_MS_MAX,
   TOKEN_KEPT_MS_DEFAULT,
@@ -41,8 +43,8 @@ interface AccessTokensDeps {
 interface Kept {
   readonly outcome: TokenOutcome;
   readonly untilMs: number;
-  /** False after a 401 has had one dropped, until a target takes one. */
-  mayDrop: boolean;
+  /** From when a 401 drops it. */
+  readonly dropFromMs: number;
 }
 
 const TOKEN_TEXT = /^[\x21-\x7e]{1,16384}$/;
@@ -78,8 +80,9 @@ export class AccessTokens {
   noteAnswer({ key, secret }: AccessToken, statusCode: number): void {
     const kept = this.#kept.get(key);
     if (kept?.outcome.kind !== "token" || kept.outcome.token.secret !== secret) return;
-    if (statusCode !== 401) kept.mayDrop = true;
-    else if (kept.mayDrop) this.#keep(key, { ...kept, untilMs: 0, mayDrop: false });
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (statusCode !== 401 || nowMs < kept.dropFromMs) return;
+    this.#keep(key, { ...kept, untilMs: nowMs, dropFromMs: nowMs + TOKEN_DROPPED_EVERY_MS });
   }
 
   /** Two credentials that differ in anything have different keys, and a key says nothing about a credential. */
@@ -103,8 +106,9 @@ export class AccessTokens {
         ? { kind: "failed", error: "auth-failed" }
         : { kind: "token", token: { key, secret: read.secret } };
     const keptMs = read === null ? TOKEN_FAILED_MS : keptMsOf(read.expiresInMs);
-    const mayDrop = this.#kept.get(key)?.mayDrop ?? true;
-    this.#keep(key, { outcome: fetched, untilMs: clock.monotonicMs() + keptMs, mayDrop });
+    const nowMs = clock.monotonicMs();
+    const dropFromMs = this.#kept.get(key)?.dropFromMs ?? nowMs;
+    this.#keep(key, { outcome: fetched, untilMs: nowMs + keptMs, dropFromMs });
     return fetched;
   }
 
@@ -157,10 +161,15 @@ function readToken(outcome: CallOutcome): { secret: Secret; expiresInMs: number 
   const fields = parsed as Readonly<Record<string, unknown>>;
   const { access_token: token, token_type: type = "bearer", expires_in: expiresIn } = fields;
   if (typeof token !== "string" || !TOKEN_TEXT.test(token)) return null;
-  if (String(type).toLowerCase() !== "bearer") return null;
-  const seconds = Number(expiresIn);
-  const expires = expiresIn !== undefined && Number.isFinite(seconds) && seconds >= 0;
-  return { secret: new Secret(token), expiresInMs: expires ? seconds * 1_000 : null };
+  if (typeof type !== "string" || type.toLowerCase() !== "bearer") return null;
+  const seconds = secondsOf(expiresIn);
+  return { secret: new Secret(token), expiresInMs: seconds === null ? null : seconds * 1_000 };
+}
+
+/** Null for what does not say: `null`, an empty text, anything that is neither number nor text. */
+function secondsOf(expiresIn: unknown): number | null {
+  const told = typeof expiresIn === "string" ? Number.parseFloat(expiresIn) : expiresIn;
+  return typeof told === "number" && Number.isFinite(told) && told >= 0 ? told : null;
 }
 
 /** A short-lived token is kept for half of its time. */
