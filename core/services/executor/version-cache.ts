@@ -4,6 +4,8 @@ import { VERSION_CACHE_BYTES_MAX } from "#core/domain/limits.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 
 const OVERHEAD_BYTES = 500;
+/** Of a text, on top of its characters. */
+const TEXT_BYTES = 24;
 
 export class VersionCache {
   readonly #bytesMax: number;
@@ -41,9 +43,19 @@ function keyOf(taskId: TaskId, requestVersion: number): string {
   return `${taskId}/${requestVersion}`;
 }
 
-/** Bytes in memory, near enough: two a character. */
+/** Bytes in memory, near enough: two a character of all that may be long or many. */
 function sizeOf({ request }: CarriedVersion): number {
-  const headers = Object.entries(request.headers).reduce((n, [k, v]) => n + k.length + v.length, 0);
-  const body = (request.body?.length ?? 0) + (request.bodyBase64?.length ?? 0);
-  return OVERHEAD_BYTES + 2 * (request.url.length + headers + body);
+  const { url, headers, secretHeaders = [], auth, body, bodyBase64 } = request;
+  const authTexts: (string | null)[] = Object.values(auth ?? {});
+  let bytes = OVERHEAD_BYTES;
+  const count = (text: string) => {
+    bytes += TEXT_BYTES + 2 * text.length;
+  };
+  for (const [name, value] of Object.entries(headers)) {
+    count(name);
+    count(value);
+  }
+  for (const text of [url, ...secretHeaders, ...authTexts, body, bodyBase64])
+    if (text !== null) count(text);
+  return bytes;
 }
