@@ -13,7 +13,7 @@
  *   what is held    held-jobs: early-jobs, ready-jobs (heap), tenant-slots, critical-counts, tenant-counts, choose-aside, revoked-jobs;
  *                   under limits: limit-lines, line-order, line-starts
  *   a call          fire-jobs, send-call: prepare-calls, call-parts (version-cache, aged-values), whole-request, open-secrets,
- *                   access-tokens, signing-keys, signed-headers, build-call; its answer: hide-secrets, result-class, outbox
+ *                   access-tokens, signing-keys, signed-headers, build-call; its answer: hide-secrets, text-readings, result-class, outbox
  *   by what time    database-clock, lease, call-rate
  */
 import { OperatingError } from "#core/domain/errors.ts";
