@@ -141,6 +141,7 @@ export function openSendingWorld(
     jobs: shard.jobs,
     caller,
     clock,
+    database: clock,
     logger,
     parts,
     opener: vault,

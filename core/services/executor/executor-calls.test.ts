@@ -86,6 +86,21 @@ for (const [what, endpoint, retry, reason] of [
     await endWorld(world);
   });
 
+test("a call is signed for the instant at which it leaves, on the database's clock, however wrong the executor's is", async () => {
+  for (const aheadMs of [301_000, 3_600_000, -301_000]) {
+    const world = openWorld();
+    const { clock, database, tables, sent } = world;
+    database.aheadMs = aheadMs;
+    await clock.advance(500);
+    const dueMs = tables.nowMs() + 5_250;
+    const id = addJob(tables, 5_250);
+    await clock.advance(6_000);
+    assert.equal(sent[0]?.headers["webhook-timestamp"], String(Math.floor(dueMs / 1_000)));
+    assert.equal(jobOf(tables, id).attempts["1"]?.startedAtMs, dueMs);
+    await endWorld(world);
+  }
+});
+
 test("what a call is signed with is open before its second", async () => {
   const real = masterKeyOf([randomBytes(32)]);
   let asked = 0;

@@ -127,7 +127,8 @@ export class Executor {
     this.#limited = new LimitedTaking({ ...shared, held: this.#held, limits });
     const parts = new CallParts({ tasks, clock });
     const keys = openKeys(deps, parts);
-    this.#firing = new Firing({ ...shared, ...stores, sender: openSender(deps, parts, keys) });
+    const sender = openSender(deps, database, parts, keys);
+    this.#firing = new Firing({ ...shared, ...stores, sender });
     const limited = this.#limited;
     const preparation = new CallPreparation(deps.caller, keys, database, slots);
     const claiming = { ...shared, ...stores, jobs, parts, retention, limited, preparation };
@@ -352,11 +353,17 @@ function openKeys({ shard, vault, random }: ExecutorDeps, parts: CallParts): Sig
   return new SigningKeys({ parts, store: shard.secrets, vault, random });
 }
 
-function openSender(deps: ExecutorDeps, parts: CallParts, keys: SigningKeys): CallSender {
+function openSender(
+  deps: ExecutorDeps,
+  database: DatabaseClock,
+  parts: CallParts,
+  keys: SigningKeys,
+): CallSender {
   const { caller, clock, digest, logger, shard, signer, vault } = deps;
   return new CallSender({
     caller,
     clock,
+    database,
     logger,
     parts,
     signer,

@@ -21,6 +21,7 @@ import type { CarriedVersion } from "#core/ports/task-store.ts";
 import type { AccessToken, AccessTokens } from "./access-tokens.ts";
 import { buildCall } from "./build-call.ts";
 import { type CallParts, namesSecrets } from "./call-parts.ts";
+import type { DatabaseClock } from "./database-clock.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 import { openSecrets } from "./open-secrets.ts";
 import { signedHeaders } from "./signed-headers.ts";
@@ -30,6 +31,7 @@ import { carriedRequest, loadRequest, type WholeRequestDeps } from "./whole-requ
 interface SenderDeps extends WholeRequestDeps {
   readonly caller: Caller;
   readonly clock: Clock;
+  readonly database: Pick<DatabaseClock, "nowMs">;
   readonly logger: Logger;
   readonly parts: CallParts;
   readonly opener: Opener;
@@ -121,9 +123,9 @@ export class CallSender {
     spentMs: number,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
-    const { caller, clock, signer, tokens } = this.#deps;
+    const { caller, database, signer, tokens } = this.#deps;
     const call = buildCall(job, ready.request, ready.headers);
-    const signed = signedHeaders(signer, ready.keys, job.id, clock.nowMs(), call.body);
+    const signed = signedHeaders(signer, ready.keys, job.id, database.nowMs(), call.body);
     const outcome = await caller.call(
       {
         ...call,
