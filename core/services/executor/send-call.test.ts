@@ -275,6 +275,60 @@ test("a token's fetch is within the timeout, which begins when the rest is there
   assert.equal(late.tookMs, 2_500);
 });
 
+/** Sends a job whose token takes `fetchMs`, and gives its task these secrets 100 ms after the fetch has begun. */
+async function sendWhileEdited(fetchMs: number, next: { key?: string; clientSecret?: string }) {
+  const tokenUrl = "https://login.example.com/token";
+  const given = ({ key = "old", clientSecret = "old" }) => ({
+    headers: { "X-Key": `${key}-key` },
+    credential: {
+      ...({ type: "oauth2", tokenUrl, clientId: "c", scope: null } as const),
+      clientSecret: new Secret(clientSecret),
+    },
+  });
+  const settings = settingsOf(given(next));
+  let fetches = 0;
+  const world = openSendingWorld(async (call) => {
+    if (call.url !== tokenUrl) return { responseBody: "old-key new-key" };
+    await world.clock.sleep(100);
+    if (fetches++ === 0) {
+      const edit = () => ({ kind: "ok", settings }) as const;
+      const secrets = settings.secrets ?? {};
+      await editTask(world.deps, ACME, made.job.taskId, null, edit, { secrets });
+    }
+    await world.clock.sleep(fetchMs - 100);
+    return { responseBody: `{"access_token":"t${fetches}","expires_in":0}` };
+  });
+  const made = await world.make(given({}));
+  const { outcome } = await sendNow(world, made);
+  const sent = () =>
+    world.calls.filter(({ url }) => url !== tokenUrl).map(({ headers }) => headers);
+  return { world, made, outcome, sent };
+}
+
+test("a secret that is changed while a token is waited for is sent as it is by then, on the job's own time", async () => {
+  for (const fetchMs of [5_101, 9_000]) {
+    const { world, outcome, sent } = await sendWhileEdited(fetchMs, { key: "new" });
+    assert.equal(outcome.kind, "answered");
+    assert.equal(outcome.kind === "answered" && outcome.responseBody, "[secret] [secret]");
+    assert.deepEqual(
+      sent().map((headers) => [headers["X-Key"], headers.authorization]),
+      [["new-key", "Bearer t1"]],
+    );
+    assert.equal(world.calls.at(-1)?.timeoutMs, 30_000 - fetchMs);
+  }
+});
+
+test("of a client that is changed meanwhile the token is not sent: the job goes back, and has the new one at its next turn", async () => {
+  const { world, made, outcome, sent } = await sendWhileEdited(9_000, { clientSecret: "new" });
+  assert.deepEqual(outcome, { kind: "unsent" });
+  assert.deepEqual(sent(), []);
+  assert.equal((await sendNow(world, made)).outcome.kind, "answered");
+  assert.deepEqual(
+    sent().map(({ authorization }) => authorization),
+    ["Bearer t2"],
+  );
+});
+
 test("without the master key nothing opens; with it again everything does", async () => {
   const world = openSendingWorld();
   const made = await world.make({ headers: { "X-Key": "k" } });

@@ -3,13 +3,14 @@
  * been opened lives until the call has ended.
  *
  * What the database and the master key have to do with it is our own affair: it takes nothing of the job's timeout, and what they do
- * not say in good time is no attempt: the job goes back unsent. Then its timeout begins, of which a token's fetch is a part.
+ * not say in good time is no attempt: the job goes back unsent. Then its timeout begins, of which a token's fetch is a part; where
+ * that takes long, what else the call carries is read again behind it.
  */
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { SECRET_CHANGED_WITHIN_MS, TASK_SECRETS_KNOWN_MS } from "#core/domain/limits.ts";
 import type { Secret } from "#core/domain/secret.ts";
-import type { Credential } from "#core/domain/target-auth.ts";
+import { type Credential, writeCredential } from "#core/domain/target-auth.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
 import type { Caller, CallOutcome } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -107,12 +108,17 @@ export class CallSender {
       known?.ready ?? this.#ownNow(job, version) ?? (await this.#ownSoon(job, version, signal));
     if (own.kind === "unsent") return own;
     const startedMs = clock.monotonicMs();
-    const ready = mustAuthorize(own) ? await this.#authorize(job, own, signal) : own;
+    const authorized = mustAuthorize(own) ? await this.#authorize(job, own, signal) : own;
+    const authorizedMs = clock.monotonicMs();
+    const spentMs = authorizedMs - startedMs;
+    const isOld = spentMs > READY_KEPT_MS;
+    const ready = isOld ? await this.#readAgain(job, version, own, authorized, signal) : authorized;
+    if (ready.kind === "unsent") return ready;
     if (!begin()) {
-      this.#kept.set(job, { ready, untilMs: known?.untilMs ?? askedMs + READY_KEPT_MS });
+      const readMs = isOld ? authorizedMs : askedMs;
+      this.#kept.set(job, { ready, untilMs: known?.untilMs ?? readMs + READY_KEPT_MS });
       return UNSENT;
     }
-    const spentMs = clock.monotonicMs() - startedMs;
     if (ready.kind === "failed") return { ...ready, durationMs: Math.round(spentMs) };
     return this.#call(job, ready, spentMs, signal);
   }
@@ -233,6 +239,27 @@ export class CallSender {
     }
   }
 
+  /**
+   * What a call carries besides its token, when that was waited for so long that secrets may have been changed. Was its credential,
+   * the token is another's: the job's next turn gets its own.
+   */
+  async #readAgain(
+    job: ClaimedJob,
+    version: CarriedVersion,
+    before: Ready | Failed,
+    authorized: Ready | Failed,
+    signal: AbortSignal,
+  ): Promise<Ready | Failed | Unsent> {
+    if (before.kind === "failed" || authorized.kind === "failed") return authorized;
+    const own = await this.#ownSoon(job, version, signal);
+    if (own.kind !== "ready") return own;
+    if (textOf(own.credential) !== textOf(before.credential)) return UNSENT;
+    const { keys } = own;
+    // A version's secret headers are the same ones, whatever their values have become.
+    const headers = { ...authorized.headers, ...own.headers };
+    return { ...authorized, keys, headers, sent: [...own.sent, ...authorized.sent] };
+  }
+
   /** Ends the wait, not the work: others may wait for it too. */
   async #within<Outcome>(
     timeoutMs: number,
@@ -272,6 +299,10 @@ export class CallSender {
 
 function mustAuthorize(own: Ready | Failed): own is WithCredential {
   return own.kind === "ready" && own.credential !== null;
+}
+
+function textOf(credential: Credential | null): string | null {
+  return credential === null ? null : writeCredential(credential).reveal();
 }
 
 /** Whoever waits for a test's answer is to be told. */
