@@ -20,7 +20,7 @@ export const secretCommands: readonly AdminCommand[] = [
     operands: ["TENANT"],
     options: {},
     about:
-      "makes a new signing secret and shows it, this once; the one before it is valid for 24 h more",
+      "makes a new signing secret and shows it, this once; the one before it is valid for 24 h more, a third rotation in that time ends it",
     run: rotate,
   },
 ];
@@ -42,11 +42,13 @@ async function rotate(deps: AdminDeps, [tenant = ""]: readonly string[]): Promis
   const id = await tenantOf(deps, tenant);
   const { secret, valid } = await deps.withSigning((signing) => rotateSigningSecret(signing, id));
   const text = secret.reveal();
-  const before = valid[1]?.expiresAtMs ?? null;
+  const others = valid.flatMap(({ id: before, expiresAtMs }) =>
+    expiresAtMs === null ? [] : [`, and with ${before} until ${isoInstant(expiresAtMs)}`],
+  );
   return {
     json: { secret: text, items: valid.map(present) },
     lines: [
-      `calls of ${id} are signed with it within 30 s${before === null ? "" : `, and with the one before it until ${isoInstant(before)}`}`,
+      `calls of ${id} are signed with it within 30 s${others.join("")}`,
       text,
       "it is shown only now: give it to whoever checks the calls",
     ],

@@ -56,10 +56,11 @@ test("binary is signed byte for byte, which that library cannot check: it takes 
   );
 });
 
-test("while a secret is replaced either one verifies, the new one's signature first", () => {
-  const [old, fresh, another] = [make(), make(), make()];
+test("while secrets are replaced each of them verifies, the new one's signature first", () => {
+  const [oldest, old, fresh, another] = [make(), make(), make(), make()];
   const signer = openSigner();
-  const headers = signedHeaders(signer, [fresh, old], JOB, Date.now(), "{}");
+  const headers = signedHeaders(signer, [fresh, old, oldest], JOB, Date.now(), "{}");
+  new Webhook(oldest.reveal()).verify("{}", headers);
   new Webhook(old.reveal()).verify("{}", headers);
   new Webhook(fresh.reveal()).verify("{}", headers);
   assert.throws(() => new Webhook(another.reveal()).verify("{}", headers));
@@ -87,7 +88,7 @@ test("the README's snippet accepts what is sent", async () => {
     const secret = make();
     process.env.WEBHOOK_SECRET = secret.reveal();
     const sentAt = (nowMs: number, body: string) =>
-      signedHeaders(openSigner(), [make(), secret], JOB, nowMs, body);
+      signedHeaders(openSigner(), [make(), make(), secret], JOB, nowMs, body);
     for (const body of ['{"a":"é"}', "no JSON: é", "0123", ""]) {
       const headers = sentAt(Date.now(), body);
       assert.equal(readCall(headers, body), body);

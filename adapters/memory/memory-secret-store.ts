@@ -1,5 +1,6 @@
 /** Data keys and signing secrets in memory. */
 import type { TenantId } from "#core/domain/ids.ts";
+import { SIGNING_VALID_MAX } from "#core/domain/limits.ts";
 import type {
   SealedSigningSecret,
   SecretStore,
@@ -68,11 +69,11 @@ export class MemorySecretStore implements SecretStore {
     overlapMs: number,
   ): Promise<readonly StoredSigningSecret[]> {
     return this.#tables.transact("rotateSigningSecret", (nowMs) => {
-      const [newest] = this.#tables.validSigningSecrets(tenantId, nowMs);
-      const before = newest === undefined ? [] : [{ ...newest, expiresAtMs: nowMs + overlapMs }];
+      const [newest, ...older] = this.#tables.validSigningSecrets(tenantId, nowMs);
+      const before = newest ? [{ ...newest, expiresAtMs: nowMs + overlapMs }, ...older] : [];
       const after = [{ ...secret, createdAtMs: nowMs, expiresAtMs: null }, ...before];
-      this.#tables.signingSecrets.set(tenantId, after);
-      return after;
+      this.#tables.signingSecrets.set(tenantId, after.slice(0, SIGNING_VALID_MAX));
+      return this.#tables.validSigningSecrets(tenantId, nowMs);
     });
   }
 

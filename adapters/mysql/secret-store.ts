@@ -1,5 +1,6 @@
 /** Data keys and signing secrets of one shard's tenants. */
 import type { TenantId } from "#core/domain/ids.ts";
+import { SIGNING_VALID_MAX } from "#core/domain/limits.ts";
 import type {
   SealedSigningSecret,
   SecretStore,
@@ -65,7 +66,7 @@ async function rotate(
   const before = newest?.seq ?? 0;
   if (newest !== undefined) {
     await session.write(signing.expireSigningSecretSql(tenantId, before, overlapMs));
-    await session.write(signing.deleteSigningSecretsSql(tenantId, before));
+    await session.write(signing.deleteSigningSecretsSql(tenantId, before + 2 - SIGNING_VALID_MAX));
   }
   await session.write(signing.insertSigningSecretSql(tenantId, before + 1, secret));
   return secretsOf(await list(session, tenantId));

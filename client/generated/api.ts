@@ -746,7 +746,7 @@ export type LimitPage = {
 };
 
 export type SigningSecrets = {
-  /** Those that calls are signed with, newest first: none before the first call, two at most. */
+  /** Those that calls are signed with, newest first: none before the first call, three at most. */
   readonly items: readonly ({
     readonly id: string;
     readonly fingerprint: string;
@@ -759,7 +759,7 @@ export type SigningSecrets = {
 export type RotatedSecret = {
   /** The new one. It is shown only now. */
   readonly secret: string;
-  /** Those that calls are signed with, newest first: none before the first call, two at most. */
+  /** Those that calls are signed with, newest first: none before the first call, three at most. */
   readonly items: readonly ({
     readonly id: string;
     readonly fingerprint: string;
@@ -981,7 +981,7 @@ export interface Api {
   previewSchedule(args: PreviewScheduleArgs): Promise<Answer<Occurrences>>;
   /** What calls are signed with. By fingerprint: nobody can read a secret again. Needs the scope `read`. */
   listSigningSecrets(): Promise<Answer<SigningSecrets>>;
-  /** Make a new signing secret. Also the first one to read. Calls are signed with the one before it too for 24 hours, of which there is one at most: a second rotation in that time ends the oldest. Calls follow within 30 seconds. Needs the scope `admin`. */
+  /** Make a new signing secret. Also the first one to read. Calls are signed with the one before it too for 24 hours, so that an answer that was lost can be asked for again: of those there are two at most, a third rotation in that time ends the oldest at once. Calls follow within 30 seconds. Needs the scope `admin`. */
   rotateSigningSecret(args?: RotateSigningSecretArgs): Promise<Answer<RotatedSecret>>;
   /** List the tenant's limits. That of all calls first, then by endpoint; those too that only the operator has set. Needs the scope `read`. */
   listLimits(args?: ListLimitsArgs): Promise<Answer<LimitPage>>;

@@ -88,6 +88,8 @@ export const SIGNING_KNOWN_MAX = 20_000;
 /** Bytes of a new signing secret, and how long the one before it is valid too. */
 export const SIGNING_SECRET_BYTES = 32;
 export const SIGNING_OVERLAP_MS = 86_400_000;
+/** With what calls are signed at once: the newest, and two before it, so that a rotation whose answer is lost can be asked for again. */
+export const SIGNING_VALID_MAX = 3;
 
 // Access tokens of targets (OAuth 2.0 client credentials).
 export const TOKEN_FETCH_MS_MAX = 10_000;

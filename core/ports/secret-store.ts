@@ -32,7 +32,7 @@ export interface SecretStore {
   /** Any data key of the shard, the last made if that is known: whether the master key is the right one. Null when there is none. */
   sampleDataKey(): Promise<WrappedKey | null>;
 
-  /** Valid ones, newest first: at most two. */
+  /** Valid ones, newest first: at most SIGNING_VALID_MAX. */
   listSigningSecrets(tenantId: TenantId): Promise<readonly StoredSigningSecret[]>;
   /** Keeps it unless the tenant has a valid one. Returns those that are valid then, newest first. */
   keepSigningSecret(
@@ -40,8 +40,8 @@ export interface SecretStore {
     secret: SealedSigningSecret,
   ): Promise<readonly StoredSigningSecret[]>;
   /**
-   * Makes it the newest. The one before it stays valid for `overlapMs`, any older one no longer. Returns those that are valid
-   * then, newest first.
+   * Makes it the newest. The one before it stays valid for `overlapMs`, the one before that until the end that it has, any older
+   * one no longer. Returns those that are valid then, newest first.
    */
   rotateSigningSecret(
     tenantId: TenantId,

@@ -15,7 +15,7 @@ export const signingSecrets = z.strictObject({
   items: z
     .array(signingSecret)
     .describe(
-      "Those that calls are signed with, newest first: none before the first call, two at most.",
+      "Those that calls are signed with, newest first: none before the first call, three at most.",
     ),
 });
 

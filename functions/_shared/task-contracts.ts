@@ -340,7 +340,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     tag: "signing",
     summary: "Make a new signing secret",
     description:
-      "Also the first one to read. Calls are signed with the one before it too for 24 hours, of which there is one at most: a second rotation in that time ends the oldest. Calls follow within 30 seconds.",
+      "Also the first one to read. Calls are signed with the one before it too for 24 hours, so that an answer that was lost can be asked for again: of those there are two at most, a third rotation in that time ends the oldest at once. Calls follow within 30 seconds.",
     query: null,
     body: NOTHING,
     answers: {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { TaskId } from "#core/domain/ids.ts";
 import { SecretsUnavailable } from "#core/ports/secrets.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
@@ -336,7 +337,7 @@ test("a run by hand cannot lay a header over a secret", async () => {
   assert.equal((await run({ "x-b": "2" })).status, 202);
 });
 
-test("signing secrets: shown once, two valid, read by fingerprint, rotated by admins only", async () => {
+test("signing secrets: shown once, valid for a day more, read by fingerprint, rotated by admins only", async () => {
   await using api = await openApiInMemory();
   const list = () => api.acme("GET", "/v1/signing-secret");
   const rotate = () => api.acme("POST", "/v1/signing-secret/rotate");
@@ -359,4 +360,28 @@ test("signing secrets: shown once, two valid, read by fingerprint, rotated by ad
   assert.deepEqual((await api.as("other")("GET", "/v1/signing-secret")).body, { items: [] });
   const writer = api.as("acme", ["read", "write"]);
   assert.equal((await writer("POST", "/v1/signing-secret/rotate")).status, 403);
+});
+
+test("the answer of a rotation is lost: asking again leaves what endpoints verify with its day", async () => {
+  let isLost = false;
+  await using api = await openApiInMemory({
+    async afterCommit(verb) {
+      if (isLost && verb === "rotateSigningSecret")
+        throw new StoreUnavailable("the answer is lost");
+    },
+  });
+  const rotate = () => api.acme("POST", "/v1/signing-secret/rotate");
+  const valid = async (): Promise<string[]> =>
+    (await api.acme("GET", "/v1/signing-secret")).body.items.map(({ id }: { id: string }) => id);
+  const used = (await rotate()).body.items[0].id;
+  await api.clock.advance(90 * 86_400_000);
+  isLost = true;
+  assert.equal((await rotate()).status, 503);
+  isLost = false;
+  await api.clock.advance(1_000);
+  await rotate();
+  await api.clock.advance(86_400_000 - 1_001);
+  assert.ok((await valid()).includes(used));
+  await api.clock.advance(1);
+  assert.ok(!(await valid()).includes(used));
 });

@@ -271,11 +271,11 @@ function signingContract(adapter: string, open: OpenStore): void {
   );
 
   test(
-    `${adapter}: after a rotation two are valid, the newest first; a second one ends the oldest`,
+    `${adapter}: the two before the newest stay valid, each until the end that its rotation gave it`,
     onStore(open, async (store) => {
       const { secrets } = store.shard;
       const tenantId = makeTenant();
-      const [a, b, c] = [signingSecret(), signingSecret(), signingSecret()];
+      const [a, b, c, d] = [signingSecret(), signingSecret(), signingSecret(), signingSecret()];
       const idsOf = (all: readonly { id: string }[]) => all.map(({ id }) => id);
       assert.deepEqual(idsOf(await secrets.rotateSigningSecret(tenantId, a, 60_000)), [a.id]);
       const beforeMs = await dbNow(store);
@@ -286,8 +286,34 @@ function signingContract(adapter: string, open: OpenStore): void {
       const expiresAtMs = two[1]?.expiresAtMs ?? 0;
       assert.ok(expiresAtMs >= beforeMs + 60_000 && expiresAtMs <= afterMs + 60_000);
       assert.equal(two[0]?.fingerprint, b.fingerprint);
-      assert.deepEqual(idsOf(await secrets.rotateSigningSecret(tenantId, c, 60_000)), [c.id, b.id]);
-      assert.deepEqual(idsOf(await secrets.listSigningSecrets(tenantId)), [c.id, b.id]);
+      const three = await secrets.rotateSigningSecret(tenantId, c, 90_000);
+      assert.deepEqual(idsOf(three), [c.id, b.id, a.id]);
+      assert.deepEqual([three[0]?.expiresAtMs, three[2]?.expiresAtMs], [null, expiresAtMs]);
+      assert.ok((three[1]?.expiresAtMs ?? 0) >= beforeMs + 90_000);
+      assert.deepEqual(await secrets.listSigningSecrets(tenantId), three);
+      const request = { versions: [], secretsOf: [], signingOf: [tenantId] };
+      const { signing } = await store.shard.tasks.loadCallParts(request);
+      assert.deepEqual(idsOf(signing.get(tenantId) ?? []), [c.id, b.id, a.id]);
+      const four = await secrets.rotateSigningSecret(tenantId, d, 60_000);
+      assert.deepEqual(idsOf(four), [d.id, c.id, b.id]);
+      assert.equal(four[2]?.expiresAtMs, three[1]?.expiresAtMs);
+      assert.deepEqual(await secrets.listSigningSecrets(tenantId), four);
+    }),
+  );
+
+  test(
+    `${adapter}: one that has ended is not valid again after the next rotation`,
+    onStore(open, async (store) => {
+      const { secrets } = store.shard;
+      const tenantId = makeTenant();
+      const [a, b, c] = [signingSecret(), signingSecret(), signingSecret()];
+      await secrets.rotateSigningSecret(tenantId, a, 60_000);
+      await secrets.rotateSigningSecret(tenantId, b, 0);
+      const valid = await secrets.rotateSigningSecret(tenantId, c, 60_000);
+      assert.deepEqual(
+        valid.map(({ id }) => id),
+        [c.id, b.id],
+      );
     }),
   );
 
@@ -313,7 +339,7 @@ function signingContract(adapter: string, open: OpenStore): void {
   );
 
   test(
-    `${adapter}: rotations at once leave two valid secrets, one of them without an end`,
+    `${adapter}: rotations at once leave three valid secrets, one of them without an end`,
     onStore(open, async (store) => {
       const { secrets } = store.shard;
       const tenantId = makeTenant();
@@ -322,7 +348,7 @@ function signingContract(adapter: string, open: OpenStore): void {
       const left = await secrets.listSigningSecrets(tenantId);
       assert.deepEqual(
         left.map(({ expiresAtMs }) => expiresAtMs === null),
-        [true, false],
+        [true, false, false],
       );
     }),
   );

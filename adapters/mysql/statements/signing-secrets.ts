@@ -1,5 +1,6 @@
 /** Signing secrets: changed under the tenant's lock, read without one. */
 import type { TenantId } from "#core/domain/ids.ts";
+import { SIGNING_VALID_MAX } from "#core/domain/limits.ts";
 import type { SealedSigningSecret } from "#core/ports/secret-store.ts";
 import { bytes, integer, interval, text } from "../literals.ts";
 
@@ -10,10 +11,10 @@ const VALID = "(expires_at IS NULL OR expires_at > UTC_TIMESTAMP(3))";
  * A tenant's valid secrets, newest first.
  *
  * Index: primary key, a range backwards. Locks: none. Isolation: READ COMMITTED.
- * Result: (seq, id, fingerprint, sealed, created_at, expires_at), at most two.
+ * Result: (seq, id, fingerprint, sealed, created_at, expires_at), at most SIGNING_VALID_MAX.
  */
 export function listSigningSecretsSql(tenantId: TenantId): string {
-  return `SELECT seq, id, fingerprint, sealed, created_at, expires_at FROM signing_secrets WHERE tenant_id = ${text(tenantId)} AND ${VALID} ORDER BY seq DESC LIMIT 2`;
+  return `SELECT seq, id, fingerprint, sealed, created_at, expires_at FROM signing_secrets WHERE tenant_id = ${text(tenantId)} AND ${VALID} ORDER BY seq DESC LIMIT ${integer(SIGNING_VALID_MAX)}`;
 }
 
 /**
@@ -39,7 +40,7 @@ export function expireSigningSecretSql(tenantId: TenantId, seq: number, afterMs:
 }
 
 /**
- * Removes those that are no longer valid.
+ * Removes those that come before `belowSeq`, valid or not.
  *
  * Index: primary key, a range. Locks: the rows (X); the tenant is locked. Isolation: READ COMMITTED. Result: how many.
  */

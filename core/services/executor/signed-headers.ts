@@ -4,7 +4,7 @@ import type { Signer } from "#core/ports/signer.ts";
 
 /**
  * The headers of Standard Webhooks: the id is the job's and stays the same from attempt to attempt, the time is this one's. While
- * a secret is replaced there are two signatures, of the new one first.
+ * a secret is replaced there are two or three signatures, of the newest first.
  */
 export function signedHeaders(
   signer: Signer,

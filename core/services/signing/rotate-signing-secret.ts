@@ -21,8 +21,8 @@ export interface RotatedSigning {
 }
 
 /**
- * Makes a new signing secret for the tenant. Calls carry a signature of the one before it too for SIGNING_OVERLAP_MS; a third one
- * ends at once. Executors follow within SIGNING_KNOWN_MS.
+ * Makes a new signing secret for the tenant. Calls carry a signature of the one before it too for SIGNING_OVERLAP_MS, and of the
+ * one before that until its own end; a fourth one ends at once. Executors follow within SIGNING_KNOWN_MS.
  */
 export async function rotateSigningSecret(
   { shards, sealer, random }: SigningDeps,
