@@ -165,3 +165,19 @@ test("refusals beyond ten lines a second are counted, and the next line says how
   });
   await own.caller.close();
 });
+
+test("a server that resets what it accepts is no refusal of ours, and the next address is dialled", async () => {
+  // The reset comes in the same turn as the connection: the socket has no peer any more.
+  const dial = (address: string) => {
+    const socket = connect({ host: address, port });
+    if (address === PUBLIC) socket.prependOnceListener("connect", () => socket.resetAndDestroy());
+    return socket;
+  };
+  const both = createEgressPolicy({ allow: "127.0.0.0/8:*" });
+  const resolve = async (name: string) => (name === "two.test" ? [PUBLIC, PRIVATE] : [PUBLIC]);
+  const own = openTestCaller({ policy: both, dial, resolve });
+  assert.equal(endOf(await own.call(`http://one.test:${port}/`)), "connection-reset");
+  assert.equal(endOf(await own.call(`http://two.test:${port}/`)), 200);
+  assert.deepEqual(own.refusals, []);
+  await own.caller.close();
+});

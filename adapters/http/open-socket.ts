@@ -142,7 +142,12 @@ async function dialOne(
   } finally {
     cancelTimer();
   }
-  const { remoteAddress = "", remotePort = 0 } = socket;
+  const { remoteAddress, remotePort = 0 } = socket;
+  // Reset in the turn in which it came: there is nobody to check, and nobody to write to.
+  if (remoteAddress === undefined) {
+    socket.destroy();
+    throw closedBefore();
+  }
   const reason = checks.peer(remoteAddress, remotePort);
   if (reason !== null) socket.destroy();
   refuseIf(`peer ${remoteAddress}`, reason);
@@ -175,6 +180,10 @@ async function secure(
   }
 }
 
+function closedBefore(): Error {
+  return Object.assign(new Error("closed"), { code: "ECONNRESET" });
+}
+
 function refuseIf(what: string, reason: string | null): void {
   if (reason !== null) throw new EgressRefused(`${what}: ${reason}`);
 }
@@ -198,7 +207,7 @@ function becomes(socket: Socket, event: "connect" | "secureConnect", signal: Abo
       reject(error);
     }
     function closed() {
-      fail(Object.assign(new Error("closed"), { code: "ECONNRESET" }));
+      fail(closedBefore());
     }
     function abort() {
       fail(signal.reason);
