@@ -8,7 +8,7 @@ import { CallEnding, Interrupts } from "./call-ending.ts";
 test("a signal ends the calls that are under way, and those that come after it", () => {
   const interrupts = new Interrupts();
   const abort = new AbortController();
-  const [over, late, open, after] = Array.from({ length: 4 }, () => new CallEnding());
+  const [over, late, open, after] = Array.from({ length: 4 }, () => new CallEnding(0));
   assert.ok(over && late && open && after);
   interrupts.add(abort.signal, over)();
   interrupts.add(abort.signal, late);
@@ -29,7 +29,7 @@ test("nothing is left of calls that have ended: no listener, no memory", async (
   const abort = new AbortController();
   const calls = async (count: number) => {
     for (let i = 0; i < count; i++) {
-      interrupts.add(abort.signal, new CallEnding())();
+      interrupts.add(abort.signal, new CallEnding(0))();
       if (i % 1_000 === 0) await new Promise(setImmediate);
     }
     collect();

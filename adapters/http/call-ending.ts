@@ -2,9 +2,15 @@
 
 /** Ends one call, once, at whatever it is waiting for. */
 export class CallEnding {
+  /** When it times out, in monotonic milliseconds. */
+  readonly endsAtMs: number;
   #why: "timeout" | "interrupted" | null = null;
   /** Stops what the call is at. */
   onEnd: () => void = () => {};
+
+  constructor(endsAtMs: number) {
+    this.endsAtMs = endsAtMs;
+  }
 
   get why(): "timeout" | "interrupted" | null {
     return this.#why;

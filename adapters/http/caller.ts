@@ -100,7 +100,7 @@ export function openCaller(options: CallerOptions): Caller {
 async function callOnce(deps: Deps, call: Call, signal: AbortSignal): Promise<CallOutcome> {
   const { clock } = deps;
   const startMs = clock.monotonicMs();
-  const ending = new CallEnding();
+  const ending = new CallEnding(startMs + call.timeoutMs);
   const cancelTimer = clock.setTimer(call.timeoutMs, () => ending.end("timeout"));
   const forget = deps.interrupts.add(signal, ending);
   const phases: Phases = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
@@ -181,7 +181,7 @@ async function prepare(deps: Deps, tenantId: TenantId, url: string): Promise<voi
   const key = `${tenantId} ${origin}`;
   if (!connections.lacks(key)) return;
   assert(connections.take(key) === null, "where none is in use, none is waited for");
-  const ending = new CallEnding();
+  const ending = new CallEnding(clock.monotonicMs() + PREPARING_MS_MAX);
   const cancelTimer = clock.setTimer(PREPARING_MS_MAX, () => ending.end("timeout"));
   const phases: Phases = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
   try {
@@ -203,6 +203,6 @@ async function connect(
   ending.throwIfEnded();
   const abort = new AbortController();
   ending.onEnd = () => abort.abort();
-  const socket = await openSocket(connector, target, abort.signal, phases);
+  const socket = await openSocket(connector, target, abort.signal, phases, ending.endsAtMs);
   return new Connection(key, socket, clock);
 }

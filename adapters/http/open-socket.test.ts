@@ -1,9 +1,10 @@
 /** Each of the guard's checks alone, and the guard without each of them. 127.0.0.1 plays the public address, 127.0.0.2 the private one. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { endOf, openTestCaller } from "#test/egress/call.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import type { CallerOptions } from "./caller.ts";
 import { createEgressPolicy } from "./egress-policy.ts";
 import type { Checks } from "./open-socket.ts";
@@ -181,3 +182,33 @@ test("a server that resets what it accepts is no refusal of ours, and the next a
   assert.deepEqual(own.refusals, []);
   await own.caller.close();
 });
+
+for (const [timeoutMs, dead] of [
+  [1_000, 1],
+  [1_000, 3],
+  [5_000, 1],
+  [5_000, 3],
+  [30_000, 3],
+] as const)
+  test(`of ${dead + 1} addresses only the last answers: it is called, of ${timeoutMs} ms there is time left`, async () => {
+    const clock = new ManualClock();
+    const dialled: string[] = [];
+    const addresses = Array.from({ length: dead + 1 }, (_, i) => `127.0.0.${dead + 1 - i}`);
+    const own = openTestCaller({
+      clock,
+      policy: createEgressPolicy({ allow: "127.0.0.0/8:*" }),
+      resolve: async () => addresses,
+      dial: (address) => {
+        dialled.push(address);
+        // Those before the last take no notice of it.
+        return address === PUBLIC ? connect({ host: address, port }) : new Socket();
+      },
+    });
+    const call = own.call(`http://many.test:${port}/`, { timeoutMs });
+    for (let atMs = 0; dialled.length <= dead && atMs < timeoutMs; atMs += 50)
+      await clock.advance(50);
+    assert.deepEqual(dialled, addresses);
+    assert.ok(clock.monotonicMs() <= Math.min(timeoutMs * (dead / (dead + 2)), dead * 5_000) + 50);
+    assert.equal(endOf(await call), 200);
+    await own.caller.close();
+  });

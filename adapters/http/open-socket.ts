@@ -16,7 +16,7 @@ import { EgressRefused } from "./errors.ts";
 
 /** Addresses of one name that are dialled, one after the other. */
 const ADDRESSES_TRIED_MAX = 4;
-/** While another address is left, one that does not answer gets this long. */
+/** While another address is left, one that does not answer gets this long at most. */
 const ADDRESS_MS_MAX = 5_000;
 const TCP_KEEP_ALIVE_MS = 60_000;
 const UNREACHABLE = ["ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"];
@@ -66,7 +66,8 @@ export function dialAddress(address: string, port: number): Socket {
 }
 
 /**
- * A socket that is ready for HTTP; `timings` is filled on the way. `signal` ends it at any point and destroys what was opened.
+ * A socket that is ready for HTTP; `timings` is filled on the way. `signal` ends it at any point and destroys what was opened; it
+ * is expected at `endsAtMs`, in the clock's monotonic milliseconds.
  * Throws EgressRefused, LookupFailed, or the error of the socket or of TLS.
  */
 export async function openSocket(
@@ -74,6 +75,7 @@ export async function openSocket(
   target: Target,
   signal: AbortSignal,
   timings: ConnectTimings,
+  endsAtMs: number,
 ): Promise<Socket> {
   const { clock } = deps;
   signal.throwIfAborted();
@@ -81,7 +83,7 @@ export async function openSocket(
   const addresses = await addressesOf(deps, target, signal);
   const resolvedMs = clock.monotonicMs();
   if (isIP(target.host) === 0) timings.dnsMs = resolvedMs - startMs;
-  const socket = await dialFirst(deps, addresses, target.port, signal);
+  const socket = await dialFirst(deps, addresses, target.port, signal, endsAtMs);
   const connectedMs = clock.monotonicMs();
   timings.connectMs = connectedMs - resolvedMs;
   if (!target.tls) return socket;
@@ -105,18 +107,22 @@ async function addressesOf(
   return addresses;
 }
 
-/** The first address that answers, in the resolver's order. */
+/** The first address that answers, in the resolver's order. Each gets a share of what is left of the time, the last one two. */
 async function dialFirst(
   deps: ConnectorDeps,
   addresses: readonly string[],
   port: number,
   signal: AbortSignal,
+  endsAtMs: number,
 ): Promise<Socket> {
   const tried = addresses.slice(0, ADDRESSES_TRIED_MAX);
   for (const [index, address] of tried.entries()) {
-    const isLast = index === tried.length - 1;
+    const left = tried.length - index;
+    const isLast = left === 1;
+    const shareMs = (endsAtMs - deps.clock.monotonicMs()) / (left + 1);
+    const limitMs = isLast ? null : Math.min(ADDRESS_MS_MAX, shareMs);
     try {
-      return await dialOne(deps, address, port, signal, isLast ? null : ADDRESS_MS_MAX);
+      return await dialOne(deps, address, port, signal, limitMs);
     } catch (error) {
       const code = (error as { code?: unknown }).code;
       if (isLast || signal.aborted || !UNREACHABLE.includes(String(code))) throw error;
