@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { ApiProblem, type ClientOptions, eachItem, openClient } from "./client.ts";
 
@@ -84,4 +87,42 @@ test("an answer that does not come ends at the time limit", async () => {
   const alive = setTimeout(() => {}, 5_000);
   await assert.rejects(client.getHealth(), { name: "TimeoutError" });
   clearTimeout(alive);
+});
+
+test("a redirect is an error that names the base URL; the key goes nowhere else", async () => {
+  for (const status of [301, 302, 303, 307, 308]) {
+    const paths: string[] = [];
+    const server = createServer(({ url = "" }, response) => {
+      paths.push(url);
+      response.writeHead(status, { location: "/elsewhere" }).end();
+    });
+    // A failure before its close must not keep the process alive.
+    server.unref();
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const making = openClient({ url, apiKey: "k" }).createTask({
+      body: { schedule: { type: "every", seconds: 60 }, request: { url: "https://example.com/" } },
+    });
+    await assert.rejects(making, (error: unknown) => {
+      assert.ok(error instanceof ApiProblem);
+      assert.deepEqual([error.status, error.problem], [status, null]);
+      assert.ok(error.message.includes(`${url} redirects to /elsewhere`), error.message);
+      return true;
+    });
+    assert.deepEqual(paths, ["/v1/tasks"]);
+    server.close();
+  }
+});
+
+test("nor is what came of a redirect an answer, where a fetch of one's own has followed it, or hides it", async () => {
+  const followed = Object.defineProperty(Response.json({ items: [] }), "redirected", {
+    value: true,
+  });
+  const hidden = Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
+  const { client } = clientOf([followed, hidden]);
+  for (let i = 0; i < 2; i++)
+    await assert.rejects(
+      client.listTasks(),
+      /^ApiProblem: (200|0): https:\/\/api.example\/prod\/ redirects: /,
+    );
 });

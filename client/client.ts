@@ -13,6 +13,7 @@ export interface ClientOptions {
 }
 
 const TIMEOUT_MS_DEFAULT = 30_000;
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 
 /** An answer that is an error. */
 export class ApiProblem extends Error {
@@ -22,8 +23,13 @@ export class ApiProblem extends Error {
   readonly problem: Problem | null;
   readonly headers: Headers;
 
-  constructor(status: number, problem: Problem | null, headers: Headers) {
-    super(`${status}: ${problem?.detail ?? "not an answer of the API"}`);
+  constructor(
+    status: number,
+    problem: Problem | null,
+    headers: Headers,
+    message = problem?.detail ?? "not an answer of the API",
+  ) {
+    super(`${status}: ${message}`);
     this.status = status;
     this.problem = problem;
     this.headers = headers;
@@ -68,10 +74,23 @@ async function call(options: ClientOptions, entry: Entry, args: Args): Promise<A
     headers,
     body: args.body === undefined ? null : JSON.stringify(args.body),
     signal: AbortSignal.timeout(timeoutMs),
+    redirect: "manual",
   });
+  if (isRedirect(response)) throw redirected(url, response);
   const body = await readBody(response);
   if (response.ok) return { status: response.status, headers: response.headers, body };
   throw new ApiProblem(response.status, problemOf(body), response.headers);
+}
+
+function isRedirect({ type, status, redirected }: Response): boolean {
+  return type === "opaqueredirect" || redirected || REDIRECTS.includes(status);
+}
+
+/** Followed, it would take the key to another origin, and make a GET of a POST. */
+function redirected(url: string, { status, headers }: Response): ApiProblem {
+  const location = headers.get("location");
+  const message = `${url} redirects${location === null ? "" : ` to ${location}`}: set url to where the service itself answers`;
+  return new ApiProblem(status, null, headers, message);
 }
 
 function targetOf({ path, query }: Entry, args: Args): string {
