@@ -1,4 +1,5 @@
 /** What the tasks API takes: one strict schema per body and query. They validate, and the OpenAPI document is made from them. */
+
 import { z } from "zod";
 import {
   ATTEMPTS_MAX,
@@ -14,11 +15,11 @@ import {
   TIMEOUT_MS_MIN,
   UPCOMING_COUNT_MAX,
 } from "#core/domain/limits.ts";
+import { BODILESS_METHODS } from "#core/domain/payload-faults.ts";
 import { PRIORITIES, PRIORITY_DEFAULT } from "#core/domain/queue.ts";
 import { RETRY_DEFAULT, RETRY_ON, type RetryPolicy } from "#core/domain/retry-policy.ts";
 import { parseSchedule } from "#core/domain/schedule.ts";
 import { CATCH_UPS } from "#core/domain/task.ts";
-import { BODILESS_METHODS } from "#core/services/tasks/run-task.ts";
 import type { TaskSettings } from "#core/services/tasks/task-settings.ts";
 import { instant, line, pageQuery, timezone, wholeNumber } from "./field-types.ts";
 import { body, bodyBase64, headers, refuseTwoBodies, url } from "./http-fields.ts";

@@ -54,6 +54,13 @@ export async function retryOperation(deps: RescueDeps, request: ApiRequest): Pro
         409,
         "the job is archived, and the long body that it was run with has not been kept: run the task with it",
       );
+    case "fits-no-longer": {
+      const told = result.faults.slice(0, 3).map(({ field, message }) => `${field} ${message}`);
+      throw new HttpProblem(
+        409,
+        `the job is archived, and what it was run with does not fit its task as it is now (${told.join("; ")}): run the task instead`,
+      );
+    }
     case "history-away":
       throw historyAway();
     default:

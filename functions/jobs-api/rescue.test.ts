@@ -242,3 +242,34 @@ test("a retry of all passes over jobs whose task is gone", async () => {
   const { body } = await api.acme("POST", "/v1/dead-letters/retry", {});
   assert.deepEqual(body, { matched: 0, moved: 0, failed: 0 });
 });
+
+for (const { run, edit, detail } of [
+  {
+    run: { headers: { Authorization: "Bearer of-then" } },
+    edit: { auth: { type: "bearer", token: "of-now-of-now" } },
+    detail: /archived.*request\.headers\.Authorization is a secret of the task/,
+  },
+  {
+    run: { headers: { "x-Key": "of then" } },
+    edit: { secretHeaders: { "X-Key": "of-now-of-now" } },
+    detail: /request\.headers\.x-Key is a secret of the task/,
+  },
+  {
+    run: { body: "short" },
+    edit: { method: "GET" },
+    detail: /request\.body the task calls with GET, which carries no body/,
+  },
+])
+  test(`what has been archived is not made anew with what /run refuses by now: ${Object.keys(edit)}`, async () => {
+    const { api, taskId } = await openWithDead(0);
+    await using _ = api;
+    const path = `/v1/tasks/${taskId}/run`;
+    const { id } = (await api.acme("POST", path, { request: run })).body;
+    kill(api, id);
+    await archive(api, id);
+    const edited = await api.acme("PATCH", `/v1/tasks/${taskId}`, { request: edit });
+    assert.equal(edited.status, 200, edited.text);
+    assert.equal((await api.acme("POST", path, { request: run })).status, 422);
+    assertProblem(await api.acme("POST", `/v1/jobs/${id}/retry`), 409, detail);
+    assert.equal(api.shards.tables.jobs.size, 0);
+  });

@@ -6,6 +6,7 @@ import type { JobId, TenantId } from "#core/domain/ids.ts";
 import { randomRun, readJobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
+import { type PayloadFault, payloadFaults } from "#core/domain/payload-faults.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Random } from "#core/ports/random.ts";
@@ -26,6 +27,8 @@ export type Retried =
   | { readonly kind: "attempts-full" }
   /** It was a run by hand whose long body history has not kept. */
   | { readonly kind: "body-not-kept" }
+  /** It was a run by hand with what `/run` refuses now, as its task has changed. */
+  | { readonly kind: "fits-no-longer"; readonly faults: readonly PayloadFault[] }
   | { readonly kind: "history-away" };
 
 export async function retryJob(
@@ -70,19 +73,21 @@ async function retryArchived(
     job,
     request: requestOfJob(job, version.request),
   });
-  const ran = await tasks.runNow(
+  const ran = await tasks.runNow<readonly PayloadFault[]>(
     tenantId,
     taskId,
-    (task, nowMs) => ({
-      ...makeManualJob(task, "manual", nowMs, randomRun(deps.random.bytes(2)), payload),
-      retryOf: jobId,
-    }),
+    (task, nowMs, { request }) => {
+      const faults = payloadFaults(payload, request);
+      if (faults.length > 0) return { kind: "refuse", refusal: faults };
+      const run = randomRun(deps.random.bytes(2));
+      return { ...makeManualJob(task, "manual", nowMs, run, payload), retryOf: jobId };
+    },
     idempotency && {
       ...idempotency,
       answerOf: (made: MadeRun) => idempotency.answerOf(withRequest(made)),
     },
   );
   if (ran.kind === "made") return { kind: "moved", ...withRequest(ran) };
-  if (ran.kind === "refused") return ran.refusal;
+  if (ran.kind === "refused") return { kind: "fits-no-longer", faults: ran.refusal };
   return ran.kind === "not-found" ? { kind: "task-gone" } : ran;
 }
