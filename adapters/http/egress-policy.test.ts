@@ -71,13 +71,14 @@ test("EGRESS_ALLOW adds ranges at their ports, of both families; nothing else ch
 });
 
 test("EGRESS_DENY comes before everything, by range, address and name", () => {
-  const deny = "1.1.0.0/16,8.8.8.8,Internal.Example.com,.bücher.example,2606:4700::/32";
+  const deny = "1.1.0.0/16,8.8.8.8,Internal.Example.com,.bücher.example,last.test..,2606:4700::/32";
   const policy = createEgressPolicy({ deny, allow: "1.1.1.1/32:443", ipv6: true });
   for (const address of ["1.1.1.1", "1.1.255.255", "8.8.8.8", "2606:4700::1"])
     assert.match(policy.verdict(address, 443) ?? "", /^denied by EGRESS_DENY/, address);
   for (const address of ["1.2.0.0", "8.8.8.9", "2606:4701::1"])
     assert.equal(policy.verdict(address, 443), null, address);
-  for (const name of ["internal.example.com", "a.b.internal.example.com", "internal.example.com."])
+  const below = ["internal.example.com", "a.b.internal.example.com"];
+  for (const name of [...below, "internal.example.com.", "internal.example.com...", "last.test"])
     assert.notEqual(policy.nameVerdict(name), null, name);
   assert.notEqual(policy.nameVerdict("xn--bcher-kva.example"), null);
   for (const name of ["example.com", "notinternal.example.com", "internal.example.com.evil.org"])
@@ -97,6 +98,7 @@ test("a setting that cannot be read is refused at start, by its name and place",
     { deny: "0x7f000001" },
     { deny: "http://example.com" },
     { deny: "example.com:80" },
+    { deny: "..." },
     { deny: "10.0.0.1/8" },
   ];
   for (const settings of wrong)

@@ -5,6 +5,7 @@
  * ports that it names whatever its family.
  */
 import { ConfigurationInvalid } from "#core/domain/errors.ts";
+import { withoutLastDots } from "#core/domain/host-name.ts";
 import { contains, type IpAddress, type IpRange, parseAddress, parseRange } from "./ip-address.ts";
 import { specialUse } from "./special-ranges.ts";
 
@@ -56,7 +57,7 @@ export function createEgressPolicy(settings: EgressSettings = {}): EgressPolicy 
       return parsed === null ? "not an IP address" : judge(parsed, port);
     },
     nameVerdict(name) {
-      const bare = name.toLowerCase().replace(/\.$/, "");
+      const bare = withoutLastDots(name.toLowerCase());
       const match = deniedNames.find((entry) => bare === entry || bare.endsWith(`.${entry}`));
       return match === undefined ? null : `denied by EGRESS_DENY ${match}`;
     },
@@ -90,11 +91,11 @@ function readDenied(text: string): IpRange | string | null {
   if (text.includes("/")) return parseRange(text);
   const address = parseAddress(text);
   if (address !== null) return parseRange(`${text}/${address.bits}`);
-  const url = `http://${text.replace(/^\.|\.$/g, "")}/`;
+  const url = `http://${text.replace(/^\./, "")}/`;
   if (/[:@?#\s]/.test(text) || !URL.canParse(url)) return null;
-  const { hostname } = new URL(url);
+  const name = withoutLastDots(new URL(url).hostname);
   // A number in another notation would become an address.
-  return parseAddress(hostname) === null ? hostname : null;
+  return name === "" || parseAddress(name) !== null ? null : name;
 }
 
 function readEntries<T>(

@@ -11,6 +11,7 @@
  */
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
+import { withoutLastDots } from "#core/domain/host-name.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import { EgressRefused } from "./errors.ts";
 
@@ -166,7 +167,7 @@ async function secure(
   host: string,
   signal: AbortSignal,
 ): Promise<Socket> {
-  const name = host.replace(/\.$/, "");
+  const name = withoutLastDots(host);
   const secured = connectTls({
     socket,
     // Identity is checked for the server name, or for the address when the URL has no name.

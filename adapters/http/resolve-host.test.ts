@@ -80,6 +80,8 @@ test("localhost and names of the hosts file are asked of nobody", async () => {
   const own = open();
   assert.deepEqual(await own.resolve("localhost"), ["127.0.0.1"]);
   assert.deepEqual(await own.resolve("a.localhost."), ["127.0.0.1"]);
+  assert.deepEqual(await own.resolve("a.localhost..."), ["127.0.0.1"]);
+  assert.deepEqual(await own.resolve("own.."), ["10.1.2.3"]);
   assert.deepEqual(await own.resolve("own"), ["10.1.2.3"]);
   assert.deepEqual(await open({ ipv6: true }).resolve("own"), ["10.1.2.3", "::9"]);
   assert.equal(dns.asked("own") + dns.asked("localhost") + dns.asked("a.localhost"), 0);

@@ -10,6 +10,7 @@
 
 import { Resolver } from "node:dns/promises";
 import { readFileSync } from "node:fs";
+import { withoutLastDots } from "#core/domain/host-name.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import { LookupFailed } from "./errors.ts";
 import { parseAddress } from "./ip-address.ts";
@@ -79,7 +80,7 @@ export function openHostResolver(options: ResolverOptions): HostResolver {
   };
   return {
     async resolve(name) {
-      const bare = name.replace(/\.$/, "");
+      const bare = withoutLastDots(name);
       if (bare === "localhost" || bare.endsWith(".localhost")) return ["127.0.0.1"];
       const local = hosts.get(bare);
       if (local !== undefined) return local;

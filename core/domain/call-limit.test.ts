@@ -21,6 +21,8 @@ test("an endpoint is scheme, host and port: lower case, the port written out, ID
     "https://api.example.com",
     "HTTPS://API.Example.com:443/x?y=1#z",
     "https://api.example.com/",
+    "https://api.example.com./",
+    "https://api.example.com..:443/",
   ];
   for (const url of same)
     assert.equal(endpointKey(ACME, url), "acme|https://api.example.com:443", url);
@@ -34,7 +36,14 @@ test("an endpoint is scheme, host and port: lower case, the port written out, ID
 });
 
 test("what is no endpoint, or too long for a key, has none", () => {
-  for (const url of ["ftp://example.com", "mailto:a@b", "nothing", ""])
+  for (const url of [
+    "ftp://example.com",
+    "mailto:a@b",
+    "nothing",
+    "",
+    "http://./",
+    "http://...:8080",
+  ])
     assert.equal(endpointKey(ACME, url), null, url);
   const host = (length: number) => `https://${"a".repeat(length)}`;
   const longest = LIMIT_KEY_LENGTH_MAX - "acme|https://:443".length;

@@ -2,6 +2,7 @@
  * Limits of calls: how many at once, and how many a second, to one endpoint of a tenant or of all its calls. A job that is
  * limited stands in one line, under its limit key: see docs/decisions/0010-call-limits.md.
  */
+import { withoutLastDots } from "./host-name.ts";
 import type { TenantId } from "./ids.ts";
 
 declare const brand: unique symbol;
@@ -34,14 +35,15 @@ export function tenantKey(tenantId: TenantId): LimitKey {
   return tenantId as string as LimitKey;
 }
 
-/** The key of a tenant's calls to the scheme, host and port of `url`; null where it is none of HTTP's, or longer than keys are. */
+/** The key of a tenant's calls to the scheme, host and port of `url`; null where it is none of HTTP's, without a name, or longer than keys are. */
 export function endpointKey(tenantId: TenantId, url: string): LimitKey | null {
   const parsed = URL.parse(url);
   const defaultPort = parsed === null ? undefined : DEFAULT_PORTS[parsed.protocol];
   if (parsed === null || defaultPort === undefined) return null;
-  const { protocol, hostname, port } = parsed;
+  const { protocol, port } = parsed;
+  const hostname = withoutLastDots(parsed.hostname);
   const key = `${tenantId}|${protocol}//${hostname}:${port === "" ? defaultPort : port}`;
-  return key.length > LIMIT_KEY_LENGTH_MAX ? null : (key as LimitKey);
+  return hostname === "" || key.length > LIMIT_KEY_LENGTH_MAX ? null : (key as LimitKey);
 }
 
 /** Whose key it is. */

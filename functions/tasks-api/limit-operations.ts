@@ -53,7 +53,7 @@ function keyOf(tenantId: TenantId, endpoint: string | null): LimitKey {
   if (endpoint === null) return tenantKey(tenantId);
   const key = endpointKey(tenantId, endpoint);
   if (key !== null) return key;
-  throw fieldsProblem([{ field: "endpoint", message: "has a host name that is too long" }]);
+  throw fieldsProblem([{ field: "endpoint", message: "has no host name, or one too long" }]);
 }
 
 /** A place in the list, as a cursor has it: null where it is no key of the tenant's. */
