@@ -24,7 +24,7 @@ export async function prepareKeyFile(path: string, mysql: ShardsOptions): Promis
     for (const { secrets } of shards.all()) {
       if (existsSync(path)) {
         await assertMasterKeyFits(readKeyFile(path), secrets, `SECRETS_KEY_FILE ${path}`);
-      } else if ((await secrets.sampleDataKey()) !== null) {
+      } else if ((await secrets.sampleDataKeys()).length > 0) {
         throw new SetupError(
           `${path} is not there, but the database has secrets that only it opens: bring it back, or begin with an empty database`,
         );

@@ -1,6 +1,6 @@
 /**
- * The master key of one machine: a file that only its owner may read. Its first line wraps; further lines only unwrap, so that a
- * key can be replaced: put the new line first, and drop the old one when nothing sealed under it is left.
+ * The master key of one machine: a file that only its owner may read. Its first line wraps; further lines only unwrap: a new
+ * line is put first, and the old ones stay, as data keys are not wrapped anew.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 import { closeSync, fstatSync, openSync, readFileSync, writeFileSync } from "node:fs";

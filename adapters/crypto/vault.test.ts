@@ -196,6 +196,27 @@ test("a fingerprint is the tenant's: the same in every process, another one for 
   assert.equal(new Set([mine, others, longer]).size, 3);
 });
 
+test("a line that has gone from the key file is found out, whose keys ever come first", async () => {
+  const [older, newer] = [randomBytes(32), randomBytes(32)];
+  for (const [first, second] of [
+    [older, newer],
+    [newer, older],
+  ] as const) {
+    const { shards, clock } = open();
+    const [shard] = shards.all();
+    assert(shard);
+    const vaultOf = (key: Uint8Array) =>
+      openVault({ masterKey: masterKeyOf([key]), storeOf: () => shard.secrets, clock });
+    await vaultOf(first).seal(PLACE, new Secret("x"));
+    await vaultOf(second).seal({ ...PLACE, tenantId: OTHER }, new Secret("x"));
+    const fits = (...keys: Uint8Array[]) =>
+      assertMasterKeyFits(masterKeyOf(keys), shard.secrets, "SECRETS_KEY_FILE");
+    await fits(newer, older);
+    await assert.rejects(fits(newer), /lacks a line of it/);
+    await assert.rejects(fits(older), /lacks a line of it/);
+  }
+});
+
 test("another master key is found out before anything is sent", async () => {
   const { another, masterKey, shards } = open();
   const [shard] = shards.all();

@@ -111,15 +111,16 @@ export function openVault({ masterKey, storeOf, clock }: VaultOptions): Vault {
   };
 }
 
-/** Throws ConfigurationInvalid when the shard's data keys were wrapped by another master key: nothing sealed there would open. */
+/** Throws ConfigurationInvalid when data keys of the shard were wrapped by another master key, or by a line that a key file has no longer: what is sealed under them would not open. */
 export async function assertMasterKeyFits(
   masterKey: MasterKey,
-  store: Pick<SecretStore, "sampleDataKey">,
+  store: Pick<SecretStore, "sampleDataKeys">,
   setting: string,
 ): Promise<void> {
-  const sample = await store.sampleDataKey();
-  if (sample === null || (await masterKey.unwrap(sample.wrapped, sample)) !== null) return;
-  throw new ConfigurationInvalid(
-    `configuration: ${setting} is not the key that the secrets in this database were sealed with: bring that one back`,
-  );
+  for (const sample of await store.sampleDataKeys()) {
+    if ((await masterKey.unwrap(sample.wrapped, sample)) !== null) continue;
+    throw new ConfigurationInvalid(
+      `configuration: ${setting} is not the key that the secrets in this database were sealed with, or lacks a line of it: bring that back`,
+    );
+  }
 }

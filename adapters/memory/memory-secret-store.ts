@@ -1,6 +1,11 @@
 /** Data keys and signing secrets in memory. */
 import type { TenantId } from "#core/domain/ids.ts";
-import { SIGNING_VALID_MAX } from "#core/domain/limits.ts";
+import {
+  DATA_KEY_BEGINS_BYTES,
+  DATA_KEY_SAMPLES_MAX,
+  DATA_KEYS_LOOKED_AT,
+  SIGNING_VALID_MAX,
+} from "#core/domain/limits.ts";
 import type {
   SealedSigningSecret,
   SecretStore,
@@ -40,8 +45,13 @@ export class MemorySecretStore implements SecretStore {
     );
   }
 
-  sampleDataKey(): Promise<WrappedKey | null> {
-    return this.#tables.transact("sampleDataKey", () => this.#tables.dataKeys[0] ?? null);
+  sampleDataKeys(): Promise<readonly WrappedKey[]> {
+    return this.#tables.transact("sampleDataKeys", () => {
+      const byBeginning = new Map<string, WrappedKey>();
+      for (const key of this.#tables.dataKeys.slice(0, DATA_KEYS_LOOKED_AT))
+        byBeginning.set(key.wrapped.slice(0, DATA_KEY_BEGINS_BYTES).join(), key);
+      return [...byBeginning.values()].slice(0, DATA_KEY_SAMPLES_MAX);
+    });
   }
 
   listSigningSecrets(tenantId: TenantId): Promise<readonly StoredSigningSecret[]> {

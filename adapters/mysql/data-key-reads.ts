@@ -67,3 +67,13 @@ export function readDataKey([tenantId, purpose, id, wrapped]: Row): WrappedKey {
     wrapped: wrapped as Buffer,
   };
 }
+
+/** As the sample of data keys names them. */
+export function readDataKeyName(name: string): DataKeyName {
+  const [tenantId = "", purpose, id = ""] = name.split("/");
+  return {
+    tenantId: readTenantId(tenantId),
+    purpose: purpose as KeyPurpose,
+    id: id.toLowerCase(),
+  };
+}

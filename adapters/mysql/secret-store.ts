@@ -8,7 +8,7 @@ import type {
   WrappedKey,
 } from "#core/ports/secret-store.ts";
 import { readInstant, readInstantOrNull } from "./cells.ts";
-import { DataKeyReads, readDataKey } from "./data-key-reads.ts";
+import { DataKeyReads, readDataKey, readDataKeyName } from "./data-key-reads.ts";
 import type { Row, Session } from "./pool.ts";
 import * as dataKeys from "./statements/data-keys.ts";
 import * as signing from "./statements/signing-secrets.ts";
@@ -35,7 +35,13 @@ export function secretStore(database: Database): SecretStore {
       }),
     firstDataKey: (context) => one(dataKeys.selectFirstDataKeySql(context)),
     findDataKey: (context, id) => reads.find({ ...context, id }),
-    sampleDataKey: () => one(dataKeys.sampleDataKeySql()),
+    async sampleDataKeys() {
+      const rows = await database.select(dataKeys.sampleDataKeysSql());
+      const found = await Promise.all(
+        rows.map(([name]) => reads.find(readDataKeyName(String(name)))),
+      );
+      return found.filter((key) => key !== null);
+    },
     listSigningSecrets: (tenantId) => list(database, tenantId).then(secretsOf),
     keepSigningSecret: (tenantId, secret) =>
       database.transaction(async (session) => {

@@ -72,6 +72,10 @@ export const DATA_KEY_KNOWN_MS_MAX = 3_600_000;
 /** What does not unwrap is not tried again for so long. */
 export const DATA_KEY_REFUSED_MS = 30_000;
 export const DATA_KEYS_KNOWN_MAX = 10_000;
+/** When a process starts: how many data keys it looks at, and of how many that begin differently it tries one. A key file has no more lines. */
+export const DATA_KEYS_LOOKED_AT = 100_000;
+export const DATA_KEY_BEGINS_BYTES = 8;
+export const DATA_KEY_SAMPLES_MAX = 20;
 /** How long an executor may take a task's secrets for what they were when it last asked; it asks again at a claim before that. */
 export const TASK_SECRETS_KNOWN_MS = 3_000;
 export const TASK_SECRETS_ASKED_MS = 1_000;

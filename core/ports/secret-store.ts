@@ -29,8 +29,11 @@ export interface SecretStore {
   /** The first key of the purpose; null when the tenant has none. */
   firstDataKey(context: KeyContext): Promise<WrappedKey | null>;
   findDataKey(context: KeyContext, id: string): Promise<WrappedKey | null>;
-  /** Any data key of the shard, the last made if that is known: whether the master key is the right one. Null when there is none. */
-  sampleDataKey(): Promise<WrappedKey | null>;
+  /**
+   * One data key of the shard for each beginning (DATA_KEY_BEGINS_BYTES) that wrapped ones have: a key file's lines are told apart by
+   * it. Of the first DATA_KEYS_LOOKED_AT, at most DATA_KEY_SAMPLES_MAX; empty when there is none.
+   */
+  sampleDataKeys(): Promise<readonly WrappedKey[]>;
 
   /** Valid ones, newest first: at most SIGNING_VALID_MAX. */
   listSigningSecrets(tenantId: TenantId): Promise<readonly StoredSigningSecret[]>;

@@ -197,7 +197,6 @@ function dataKeysContract(adapter: string, open: OpenStore): void {
     `${adapter}: data keys are found by tenant, purpose and id`,
     onStore(open, async (store) => {
       const { secrets } = store.shard;
-      assert.equal(await secrets.sampleDataKey(), null);
       const [mine, others] = [makeTenant(), makeTenant()];
       const key = (tenantId: typeof mine, purpose: WrappedKey["purpose"]): WrappedKey => ({
         tenantId,
@@ -219,7 +218,32 @@ function dataKeysContract(adapter: string, open: OpenStore): void {
       assert.equal(await secrets.findDataKey({ ...first, tenantId: others }, first.id), null);
       assert.equal(await secrets.findDataKey({ ...first, purpose: "fingerprint" }, first.id), null);
       assert.equal(await secrets.firstDataKey({ tenantId: mine, purpose: "fingerprint" }), null);
-      assert.notEqual(await secrets.sampleDataKey(), null);
+    }),
+  );
+
+  test(
+    `${adapter}: one data key of each master key is a sample`,
+    onStore(open, async (store) => {
+      const { secrets } = store.shard;
+      assert.deepEqual(await secrets.sampleDataKeys(), []);
+      const masters = [randomBytes(8), randomBytes(8), randomBytes(8)];
+      const byMaster = masters.map((master, i) =>
+        Array.from({ length: 3 }, (_, j): WrappedKey => {
+          const purpose = (i + j) % 2 === 0 ? "seal" : "fingerprint";
+          const wrapped = Buffer.concat([master, randomBytes(60)]);
+          return { tenantId: makeTenant(), purpose, id: hex(16), wrapped };
+        }),
+      );
+      for (const key of byMaster.flat()) await secrets.addDataKey(key);
+      const samples = await secrets.sampleDataKeys();
+      assert.equal(samples.length, masters.length);
+      for (const keys of byMaster) {
+        const [sample = null, ...more] = samples.filter(({ id }) => {
+          return keys.some((key) => key.id === id);
+        });
+        assert.deepEqual(more, []);
+        assertKey(sample, keys.find(({ id }) => id === sample?.id) ?? null);
+      }
     }),
   );
 

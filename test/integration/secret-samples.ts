@@ -39,7 +39,7 @@ export function secretSingles(taskId: TaskId): Readonly<Record<string, string>> 
     deleteTaskSecretsSql: taskSecrets.deleteTaskSecretsSql(taskId, ["auth", "header:x-a"]),
     insertDataKeySql: dataKeys.insertDataKeySql({ ...context, id, wrapped: new Uint8Array(80) }),
     selectFirstDataKeySql: dataKeys.selectFirstDataKeySql(context),
-    sampleDataKeySql: dataKeys.sampleDataKeySql(),
+    sampleDataKeysSql: dataKeys.sampleDataKeysSql(),
     listSigningSecretsSql: signing.listSigningSecretsSql(TENANT),
     insertSigningSecretSql: signing.insertSigningSecretSql(TENANT, 1, secret),
     expireSigningSecretSql: signing.expireSigningSecretSql(TENANT, 1, 1_000),

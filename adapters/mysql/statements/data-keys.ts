@@ -1,6 +1,11 @@
+import {
+  DATA_KEY_BEGINS_BYTES,
+  DATA_KEY_SAMPLES_MAX,
+  DATA_KEYS_LOOKED_AT,
+} from "#core/domain/limits.ts";
 import type { WrappedKey } from "#core/ports/secret-store.ts";
 import type { KeyContext } from "#core/ports/secrets.ts";
-import { bytes, text } from "../literals.ts";
+import { bytes, integer, text } from "../literals.ts";
 
 const COLUMNS = "tenant_id, purpose, id, wrapped";
 
@@ -32,7 +37,13 @@ export function selectDataKeysSql(
   return `SELECT ${COLUMNS} FROM data_keys FORCE INDEX (PRIMARY) WHERE (tenant_id, purpose, id) IN (${keys.join(",")})`;
 }
 
-/** Whichever comes first. Index: primary key. Locks: none. Isolation: READ COMMITTED. Result: one row or none. */
-export function sampleDataKeySql(): string {
-  return `SELECT ${COLUMNS} FROM data_keys ORDER BY tenant_id, purpose, id LIMIT 1`;
+/**
+ * One of each that begin alike, by its tenant, purpose and id in hex with `/` between.
+ *
+ * Index: primary key, the first DATA_KEYS_LOOKED_AT rows (0.1 to 0.3 s). Locks: none. Isolation: READ COMMITTED.
+ * Result: (name), at most DATA_KEY_SAMPLES_MAX.
+ */
+export function sampleDataKeysSql(): string {
+  const first = `SELECT tenant_id, purpose, id, LEFT(wrapped, ${integer(DATA_KEY_BEGINS_BYTES)}) AS beginning FROM data_keys FORCE INDEX (PRIMARY) ORDER BY tenant_id, purpose, id LIMIT ${integer(DATA_KEYS_LOOKED_AT)}`;
+  return `SELECT MIN(CONCAT(tenant_id, '/', purpose, '/', HEX(id))) FROM (${first}) AS looked_at GROUP BY beginning LIMIT ${integer(DATA_KEY_SAMPLES_MAX)}`;
 }
