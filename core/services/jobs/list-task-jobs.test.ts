@@ -181,6 +181,25 @@ test("without history the list is MySQL's and says so; a job that MySQL lacks ca
   assert.equal((await getJob(deps, task.tenantId, build(1).id)).kind, "history-away");
 });
 
+test("history is not asked for jobs that have not finished: it has none, and nothing is missing while it is away", async () => {
+  const asked: TaskJobsFilter[] = [];
+  const listByTask: HistoryStore["listByTask"] = async (_tenantId, _taskId, filter) => {
+    asked.push(filter);
+    throw new StoreUnavailable("Cassandra is away");
+  };
+  const { build, putHot, page } = openWorld(() => ({ listByTask }));
+  putHot({ ...build(0), status: "pending", finishedAtMs: null });
+  const list = async (...statuses: JobStatus[]) => {
+    const { items, nextBefore, historyAvailable } = await page({ ...ALL, statuses }, null, 10);
+    return [items.length, nextBefore, historyAvailable];
+  };
+  assert.deepEqual(await list("running"), [0, null, true]);
+  assert.deepEqual(await list("pending", "waiting", "running"), [1, null, true]);
+  assert.deepEqual(asked, []);
+  assert.deepEqual(await list("pending", "dead"), [1, null, false]);
+  assert.equal(asked.length, 1);
+});
+
 test("a job by id, wherever it is; another tenant's is nowhere", async () => {
   const { deps, task, build, putHot, putArchived } = openWorld();
   putHot(build(0));

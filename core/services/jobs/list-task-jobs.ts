@@ -8,6 +8,7 @@
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
+import { isFinished } from "#core/domain/job-state.ts";
 import {
   HISTORY_PAGES_MAX,
   HISTORY_PAGES_MS_MAX,
@@ -93,6 +94,9 @@ async function readHot(deps: JobServiceDeps, shard: Shard, asked: Asked): Promis
 /** History's pages may be short or empty and not the last: goes on while there is time. */
 function readArchived(deps: JobServiceDeps, asked: Asked): Promise<Read<HistoryPage>> {
   const { tenantId, taskId, filter, limit } = asked;
+  const canHold = filter.statuses === null || filter.statuses.some(isFinished);
+  // Neither asked nor missed: no job that goes on is in history only.
+  if (!canHold) return Promise.resolve({ kind: "read", value: { entries: [], nextBefore: null } });
   return readHistory(deps, async (history) => {
     const endMs = deps.clock.monotonicMs() + HISTORY_PAGES_MS_MAX;
     const entries: HistoryEntry[] = [];
