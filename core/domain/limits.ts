@@ -288,8 +288,11 @@ export const ARCHIVE_LEFT_MS = 10_000;
 export const ARCHIVE_IDLE_READS_MAX = 3;
 /** Rows still to be archived are counted up to here. */
 export const ARCHIVE_BACKLOG_COUNTED_MAX = 100_000;
-/** A deleted task, and a completed one after its last job, is kept this long. */
-export const TASK_KEPT_MS = 30 * 86_400_000;
+/**
+ * A deleted task, and a completed one after its last job, is kept this long, so that its jobs can be listed: they may be in MySQL for
+ * 14 days unless set otherwise, then in history for 30.
+ */
+export const TASK_KEPT_MS = 45 * 86_400_000;
 export const PURGE_TASKS_MAX = 200;
 /** A PUT makes no one-off task whose time has passed by more: the same may have run, and been removed since. */
 export const PUT_PAST_MS_MAX = 86_400_000;
