@@ -1,4 +1,5 @@
 /** Retry and cancel of one job; dead letters and their retry. */
+import { LAST_INSTANT_MS } from "#core/domain/cron.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import { parseJobId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
@@ -135,5 +136,6 @@ function filterOf({
 function parsePlace(text: string): DeadLetterPlace | null {
   const [, ms = "", id = ""] = /^(\d{1,15}) (job_\w+)$/.exec(text) ?? [];
   const jobId: JobId | null = parseJobId(id);
-  return jobId === null ? null : { diedAtMs: Number(ms), jobId };
+  const diedAtMs = Number(ms);
+  return jobId === null || diedAtMs > LAST_INSTANT_MS ? null : { diedAtMs, jobId };
 }

@@ -4,10 +4,11 @@ import { test } from "node:test";
 import { systemDigest } from "#adapters/system/digest.ts";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { historyEntryOf } from "#core/domain/history.ts";
-import { parseJobId } from "#core/domain/ids.ts";
+import { parseJobId, type TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
 import { type ApiInMemory, openApiInMemory } from "#test/support/api-in-memory.ts";
+import { writeCursor } from "../_shared/cursor.ts";
 
 const HOURLY = {
   schedule: { type: "every", seconds: 3_600 },
@@ -213,6 +214,19 @@ test("dead letters: the last that died first, by pages, by task and time", async
   assert.equal((await api.as("other")("GET", "/v1/dead-letters")).body.items.length, 0);
   assertProblem(await list("taskId=job_1"), 422, /^taskId: /);
   assertProblem(await list("from=2026-06-01T09:00:01Z&to=2026-06-01T09:00:01Z"), 422, /^to: /);
+});
+
+test("a place in the list that nothing can have died at, in a cursor that somebody has made up, is a 400", async () => {
+  const { api, ids } = await openWithDead(1);
+  await using _ = api;
+  const filter = { taskId: null, fromMs: null, toMs: null };
+  const scope = { tenantId: "acme" as TenantId, list: "dead letters", filter };
+  const list = (atMs: number) =>
+    api.acme("GET", `/v1/dead-letters?cursor=${writeCursor(scope, `${atMs} ${ids[0]}`)}`);
+  const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+  assert.equal((await list(lastMs)).status, 200);
+  for (const atMs of [lastMs + 1, 999_999_999_999_999])
+    assertProblem(await list(atMs), 400, /cursor/);
 });
 
 test("a retry of all: the first that died goes first, as many a second as asked for", async () => {
