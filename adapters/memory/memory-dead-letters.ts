@@ -10,6 +10,7 @@ import type {
   DeadLetterFilter,
   DeadLetterPlace,
   RetryOutcome,
+  ToRetry,
 } from "#core/ports/job-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
@@ -42,7 +43,7 @@ function isBefore({ diedAtMs, job }: DeadLetter, place: DeadLetterPlace): boolea
 export function retry(
   tables: MemoryTables,
   tenantId: TenantId,
-  { id, delayMs }: { readonly id: JobId; readonly delayMs: number },
+  { id, ...at }: ToRetry,
   nowMs: number,
 ): RetryOutcome {
   const job = ofTenant(tables, tenantId, id);
@@ -53,7 +54,7 @@ export function retry(
   if (job.attempt + task.maxAttempts > JOB_ATTEMPTS_MAX) return "attempts-full";
   const isPresent = job.taskVersion === task.requestVersion;
   const line = isPresent ? { limitKey: tables.lineOf(task).limitKey ?? null } : {};
-  const event = { kind: "retry", moreAttempts: task.maxAttempts, delayMs, ...line } as const;
+  const event = { kind: "retry", moreAttempts: task.maxAttempts, ...at, ...line } as const;
   tables.applyToJob(id, event, { nowMs, retention: NO_RETENTION });
   tables.ranAtMs.set(task.id, nowMs);
   return "moved";

@@ -29,6 +29,7 @@ import type {
   RunningKey,
   TakeRequest,
   TaskJobsFilter,
+  ToRetry,
   UnknownClaim,
 } from "#core/ports/job-store.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
@@ -197,10 +198,7 @@ export class MemoryJobStore implements JobStore {
     );
   }
 
-  retryDead(
-    tenantId: TenantId,
-    jobs: readonly { readonly id: JobId; readonly delayMs: number }[],
-  ): Promise<Map<JobId, RetryOutcome>> {
+  retryDead(tenantId: TenantId, jobs: readonly ToRetry[]): Promise<Map<JobId, RetryOutcome>> {
     return this.#tables.transact("retryDead", (nowMs) => {
       const retries = jobs.map((job) => ({ job, made: retry(this.#tables, tenantId, job, nowMs) }));
       return new Map(retries.reverse().map(({ job, made }) => [job.id, made]));
@@ -211,10 +209,12 @@ export class MemoryJobStore implements JobStore {
     tenantId: TenantId,
     jobId: JobId,
     idempotency: Idempotency<Job> | null = null,
+    queue?: number,
   ): ReturnType<JobStore["retryOne"]> {
+    const asked = { id: jobId, delayMs: 0, ...(queue !== undefined && { queue }) };
     return this.#tables.transact("retryOne", (nowMs) =>
       oncePerKey<Job, RetriedOne>(this.#tables, tenantId, idempotency, nowMs, () => {
-        const kind = retry(this.#tables, tenantId, { id: jobId, delayMs: 0 }, nowMs);
+        const kind = retry(this.#tables, tenantId, asked, nowMs);
         if (kind !== "moved") return { result: { kind }, made: null };
         const job = this.#tables.jobs.get(jobId);
         assert(job !== undefined, "a retry keeps the row");

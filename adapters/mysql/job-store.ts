@@ -66,8 +66,13 @@ export function jobStore(database: Database): JobStore {
       return rows.map(readDeadLetter);
     },
     retryDead: (tenantId, jobs) => retryDead(database, tenantId, jobs),
-    retryOne: (tenantId, jobId, idempotency = null) =>
-      retryOne(database, tenantId, jobId, idempotency),
+    retryOne: (tenantId, id, idempotency = null, queue) =>
+      retryOne(
+        database,
+        tenantId,
+        { id, delayMs: 0, ...(queue !== undefined && { queue }) },
+        idempotency,
+      ),
     cancel: (tenantId, jobId, retention) => cancelJob(database, tenantId, jobId, retention),
     async listMarked(ids) {
       if (ids.length === 0) return [];

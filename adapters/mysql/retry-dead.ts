@@ -10,7 +10,7 @@ import {
 import type { Job } from "#core/domain/job.ts";
 import { JOB_ATTEMPTS_MAX, RETRY_GROUP_MAX } from "#core/domain/limits.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
-import type { RetryOutcome } from "#core/ports/job-store.ts";
+import type { RetryOutcome, ToRetry } from "#core/ports/job-store.ts";
 import { readInstant, readJobId, readTaskId } from "./cells.ts";
 import { readJob } from "./job-rows.ts";
 import { oncePerKey } from "./once-per-key.ts";
@@ -29,11 +29,6 @@ import { selectJobSql } from "./statements/select-jobs.ts";
 import type { Database } from "./transaction.ts";
 import { TO_BE_NOTED, underTaskLocks } from "./under-task-locks.ts";
 
-export interface ToRetry {
-  readonly id: JobId;
-  readonly delayMs: number;
-}
-
 export async function retryDead(
   database: Database,
   tenantId: TenantId,
@@ -51,19 +46,20 @@ type Retried =
 export function retryOne(
   database: Database,
   tenantId: TenantId,
-  id: JobId,
+  job: ToRetry,
   idempotency: Idempotency<Job> | null,
 ): Promise<Retried | Replay> {
+  const { id } = job;
   return underTaskLocks(database, (session, lock) =>
     oncePerKey<Job, Retried | typeof TO_BE_NOTED>(session, tenantId, idempotency, async () => {
-      const outcomes = await retryGroup(session, tenantId, [{ id, delayMs: 0 }], lock);
+      const outcomes = await retryGroup(session, tenantId, [job], lock);
       if (outcomes === TO_BE_NOTED) return { result: TO_BE_NOTED, made: null };
       const kind = outcomes.get(id) ?? "not-found";
       if (kind !== "moved") return { result: { kind }, made: null };
       const [row] = await session.select(selectJobSql(tenantId, id));
       assert(row !== undefined, "a job that is locked is there");
-      const job = readJob(row);
-      return { result: { kind, job }, made: job };
+      const moved = readJob(row);
+      return { result: { kind, job: moved }, made: moved };
     }),
   );
 }
@@ -81,6 +77,7 @@ function readFound(row: Row) {
     taskVersion: row[2] as number,
     limitKey: row[3] as LimitKey | null,
     attempt: row[4] as number,
+    queue: row[5] as number,
   };
 }
 
@@ -111,7 +108,7 @@ async function retryGroup(
   const nowMs = readInstant(clock?.[0]);
   const outcomes = new Map<JobId, RetryOutcome>();
   const retries: Retry[] = [];
-  for (const { id, delayMs } of jobs) {
+  for (const { id, delayMs, queue } of jobs) {
     const task = tasks.get(taskOf.get(id) as TaskId);
     const job = found.get(id);
     if (job === undefined) outcomes.set(id, "not-found");
@@ -121,7 +118,13 @@ async function retryGroup(
     else if (!outcomes.has(id)) {
       outcomes.set(id, "moved");
       const { limitKey } = job.taskVersion === task.requestVersion ? task : job;
-      retries.push({ id, runAtMs: nowMs + delayMs, moreAttempts: task.maxAttempts, limitKey });
+      retries.push({
+        id,
+        runAtMs: nowMs + delayMs,
+        queue: queue ?? job.queue,
+        moreAttempts: task.maxAttempts,
+        limitKey,
+      });
     }
   }
   if (retries.length === 0) return outcomes;

@@ -44,11 +44,12 @@ export type JobEvent =
       readonly limitKey: LimitKey | null;
     }
   | { readonly kind: "remove-planned" }
-  /** `delayMs` (0 when left out) spaces the jobs of a large retry; `limitKey`, the line by now, is the job's own when left out. */
+  /** `delayMs` (0 when left out) spaces the jobs of a large retry; `queue` and `limitKey`, the line by now, are the job's own when left out. */
   | {
       readonly kind: "retry";
       readonly moreAttempts: number;
       readonly delayMs?: number;
+      readonly queue?: number;
       readonly limitKey?: LimitKey | null;
     }
   /** Its endpoint, or its tenant, has a limit from now on. */
@@ -288,15 +289,17 @@ function resume(
 
 function retry(
   job: Job,
-  { moreAttempts, delayMs = 0, limitKey = job.limitKey }: Extract<JobEvent, { kind: "retry" }>,
+  retried: Extract<JobEvent, { kind: "retry" }>,
   context: Context,
 ): Transition {
   if (job.status !== "dead") return REFUSED;
+  const { moreAttempts, delayMs = 0, queue = job.queue, limitKey = job.limitKey } = retried;
   const revived: Job = {
     ...job,
     lost: 0,
     maxAttempts: job.attempt + moreAttempts,
     runAtMs: context.nowMs + delayMs,
+    queue,
     limitKey,
     workerId: null,
     reason: null,

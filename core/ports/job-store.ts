@@ -177,6 +177,13 @@ export interface DeadLetterPlace {
   readonly jobId: JobId;
 }
 
+export interface ToRetry {
+  readonly id: JobId;
+  readonly delayMs: number;
+  /** Of its priority; where it has been when left out. */
+  readonly queue?: number;
+}
+
 /** What a retry made of a job: in line again; not dead (any more); not there, or another tenant's; its task is gone. */
 export type RetryOutcome = "moved" | "not-dead" | "not-found" | "task-gone" | "attempts-full";
 
@@ -301,20 +308,18 @@ export interface JobStore {
   ): Promise<DeadLetter[]>;
 
   /**
-   * Event 18 for up to RETRY_GROUP_MAX jobs, each due `delayMs` after the database's now: their tasks are read FOR SHARE, and
+   * Event 18 for up to RETRY_GROUP_MAX jobs, each due `delayMs` after the database's now, in its `queue`: their tasks are read FOR SHARE, and
    * each may make as many attempts more as its task says now, up to JOB_ATTEMPTS_MAX altogether. One of its task's present request goes
    * into the line that jobs of the task have by now. A repeat finds them not dead.
    */
-  retryDead(
-    tenantId: TenantId,
-    jobs: readonly { readonly id: JobId; readonly delayMs: number }[],
-  ): Promise<Map<JobId, RetryOutcome>>;
+  retryDead(tenantId: TenantId, jobs: readonly ToRetry[]): Promise<Map<JobId, RetryOutcome>>;
 
   /** The same for one job, due at once; answers the job as it is then. */
   retryOne(
     tenantId: TenantId,
     jobId: JobId,
     idempotency?: Idempotency<Job> | null,
+    queue?: number,
   ): Promise<
     | { readonly kind: "moved"; readonly job: Job }
     | { readonly kind: Exclude<RetryOutcome, "moved"> }

@@ -1,5 +1,6 @@
 /** Entry point of the jobs API: a Lambda function behind API Gateway (REST, v1 events). */
 import { readEnv } from "#adapters/system/read-env.ts";
+import { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import { connect } from "../_shared/connect.ts";
 import { connectHistory } from "../_shared/connect-history.ts";
 import { createApi } from "../_shared/create-api.ts";
@@ -14,6 +15,7 @@ const env = readEnv(jobsApiEnv, processEnv(), { ownPrefix: "ARCHIVE_" });
 const connected = {
   ...(await connect("jobs-api", env)),
   history: connectHistory(env, HISTORY_ANSWER_MS),
+  lanes: new TenantLanes(),
 };
 
 export const handler = createApi("jobs-api", jobsOperations(connected), connected);

@@ -35,7 +35,8 @@ export async function retryOperation(deps: RescueDeps, request: ApiRequest): Pro
     body: { json: presentJob(made, deps.clock.nowMs()) },
   });
   const idempotency = await idempotencyOf(request, `POST /v1/jobs/${jobId}/retry`, answerOf);
-  const result = await retryJob(deps, request.principal.tenantId, jobId, idempotency);
+  const { tenantId, quotas } = request.principal;
+  const result = await retryJob(deps, tenantId, jobId, idempotency, quotas);
   switch (result.kind) {
     case "moved":
       return answerOf(result);
@@ -115,8 +116,8 @@ export async function retryDeadLettersOperation(
 ): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
   const { limit, perSecond, ...asked } = validate(retryDeadLettersSchema, request.json);
-  const { tenantId } = request.principal;
-  const pace = { limit, perSecond };
+  const { tenantId, quotas } = request.principal;
+  const pace = { limit, perSecond, weight: quotas.weight };
   const { matched, moved, failed } = await retryDeadLetters(deps, tenantId, filterOf(asked), pace);
   return { status: 202, body: { json: { matched, moved, failed } } };
 }

@@ -36,6 +36,7 @@ export function deadLettersContract(open: OpenStore): void {
   lists(open);
   retries(open);
   linesUp(open);
+  queues(open);
   refuses(open);
 }
 
@@ -234,6 +235,46 @@ function linesUp(open: OpenStore): void {
       assert.deepEqual(
         (await store.listLimited()).map(({ id }) => id),
         [present.id],
+      );
+    }),
+  );
+}
+
+function queues(open: OpenStore): void {
+  test(
+    "a retry goes into the queue that it is given, in its line too; without one it stays where it was",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const { task: limited, version } = await addTask(store, {
+        task: { tenantId: task.tenantId },
+      });
+      const nowMs = await dbNow(store);
+      const queue = 40;
+      const [moved, stays, one, lined] = [
+        { ...dead(task, nowMs, 0, 0), queue },
+        { ...dead(task, nowMs, 1, 0), queue },
+        { ...dead(task, nowMs, 2, 0), queue },
+        { ...dead(limited, nowMs, 3, 0), queue },
+      ];
+      for (const job of [moved, stays, one, lined]) await store.putJob(job);
+      const { jobs } = store.shard;
+      const free = [{ id: moved.id, delayMs: 0, queue: 33 }];
+      await jobs.retryDead(task.tenantId, [...free, { id: stays.id, delayMs: 0 }]);
+      const answer = await jobs.retryOne(task.tenantId, one.id, null, 34);
+      assert.equal(answer.kind === "moved" && answer.job.queue, 34);
+      const key = endpointKey(task.tenantId, version.request.url);
+      assert(key !== null);
+      await store.shard.limits.put(key, { concurrency: 1 });
+      await jobs.retryDead(task.tenantId, [{ id: lined.id, delayMs: 0, queue: 35 }]);
+      const after = [moved, stays, one, lined].map((job) => readJob(store, job));
+      assert.deepEqual(
+        (await Promise.all(after)).map((job) => job.queue),
+        [33, queue, 34, 35],
+      );
+      const places = (await store.listLimited()).filter(({ id }) => id === lined.id);
+      assert.deepEqual(
+        places.map((place) => place.queue),
+        [35],
       );
     }),
   );

@@ -237,7 +237,7 @@ function groups(size: number): Sample[] {
       jobs.map(({ id }) => id),
     ),
     retryJobsSql: retryJobs.retryJobsSql(
-      jobs.map(({ id }) => ({ id, runAtMs: NOW_MS, moreAttempts: 5, limitKey: null })),
+      jobs.map(({ id }) => ({ id, runAtMs: NOW_MS, queue: 33, moreAttempts: 5, limitKey: null })),
     ),
     deleteLettersSql: retryJobs.deleteLettersSql(
       TENANT,

@@ -26,20 +26,21 @@ export function lockTasksSql(
 /**
  * Index: primary key of jobs, a row at a time, driven by the group in key order.
  * Locks: the rows of the group (X), after those of their tasks. Isolation: READ COMMITTED.
- * Result: (id, whether it is dead, task_version, limit_key, attempt).
+ * Result: (id, whether it is dead, task_version, limit_key, attempt, queue).
  */
 export function lockDeadJobsSql(tenantId: TenantId, ids: readonly JobId[]): string {
   const rows = groupRows(
     ids.map((id) => ({ id })),
     () => "",
   );
-  return `SELECT jobs.id, jobs.status = 'dead', jobs.task_version, jobs.limit_key, jobs.attempt FROM (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.tenant_id = ${text(tenantId)} FOR UPDATE OF jobs`;
+  return `SELECT jobs.id, jobs.status = 'dead', jobs.task_version, jobs.limit_key, jobs.attempt, jobs.queue FROM (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.tenant_id = ${text(tenantId)} FOR UPDATE OF jobs`;
 }
 
 /** A job to be retried. */
 export interface Retry {
   readonly id: JobId;
   readonly runAtMs: number;
+  readonly queue: number;
   readonly moreAttempts: number;
   readonly limitKey: LimitKey | null;
 }
@@ -52,13 +53,14 @@ export interface Retry {
 export function retryJobsSql(retries: readonly Retry[]): string {
   const rows = groupRows(
     retries,
-    ({ runAtMs, moreAttempts, limitKey }) =>
-      `${instant(runAtMs)},${integer(moreAttempts)},${text(limitKey)}`,
+    ({ runAtMs, queue, moreAttempts, limitKey }) =>
+      `${instant(runAtMs)},${integer(queue)},${integer(moreAttempts)},${text(limitKey)}`,
   );
   const assignments = [
     "jobs.max_attempts = jobs.attempt + r.more_attempts",
     "jobs.run_at = r.run_at",
     "jobs.due_at = r.run_at",
+    "jobs.queue = r.queue",
     "jobs.lost = 0",
     "jobs.worker_id = NULL",
     "jobs.reason = NULL",
@@ -67,7 +69,7 @@ export function retryJobsSql(retries: readonly Retry[]): string {
     "jobs.limit_key = r.limit_key",
     "jobs.status = IF(r.limit_key IS NULL, 'pending', 'waiting')",
   ];
-  return `UPDATE (VALUES ${rows}) AS r (part, id, run_at, more_attempts, limit_key) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE jobs.status = 'dead'`;
+  return `UPDATE (VALUES ${rows}) AS r (part, id, run_at, queue, more_attempts, limit_key) ${JOBS_OF_GROUP} SET ${assignments.join(", ")} WHERE jobs.status = 'dead'`;
 }
 
 /**

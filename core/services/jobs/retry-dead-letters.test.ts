@@ -29,7 +29,7 @@ test("what is behind the letters of a deleted task is reached, and asking until 
   tables.tasks.set(gone.task.id, { ...gone.task, status: "deleted", nextRunAtMs: null });
   const all = { taskId: null, fromMs: null, toMs: null };
   const ask = () =>
-    retryDeadLetters({ shards }, gone.task.tenantId, all, { limit: 10, perSecond: 100 });
+    retryDeadLetters({ shards, clock }, gone.task.tenantId, all, { limit: 10, perSecond: 100 });
   for (const moved of [10, 10, 5, 0])
     assert.deepEqual(await ask(), { matched: moved, moved, failed: 0 });
 });

@@ -1,13 +1,16 @@
 /**
  * Event 18 by hand: a dead job goes in line again, under its own id and with its history. One that has been archived since is made
- * anew, with a link to the first; that takes the request of its task as it is now.
+ * anew, with a link to the first; that takes the request of its task as it is now. Both go into the lane that a run by hand would be in.
  */
 import type { JobId, TenantId } from "#core/domain/ids.ts";
 import { randomRun, readJobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { type PayloadFault, payloadFaults } from "#core/domain/payload-faults.ts";
+import { priorityOfQueue } from "#core/domain/queue.ts";
+import type { Allowance } from "#core/domain/quotas.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
+import type { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
@@ -17,6 +20,8 @@ import { readHistory } from "./read-history.ts";
 
 export interface RetryDeps extends JobServiceDeps {
   readonly random: Random;
+  /** Where retries are counted; not given: one stays in its lane, and what is made anew goes into the first of its priority. */
+  readonly lanes?: TenantLanes;
 }
 
 export type Retried =
@@ -36,19 +41,26 @@ export async function retryJob(
   tenantId: TenantId,
   jobId: JobId,
   idempotency: Idempotency<JobWithRequest> | null,
+  quotas: Allowance | null = null,
 ): Promise<Retried | Replay> {
   const shard = deps.shards.forJob(jobId);
   const job = await shard.jobs.find(tenantId, jobId);
-  if (job === null) return retryArchived(deps, tenantId, jobId, idempotency);
+  if (job === null) return retryArchived(deps, tenantId, jobId, idempotency, quotas);
   const [{ request } = { request: null }] = await withRequests(shard, [job]);
   const keep = idempotency && {
     ...idempotency,
     answerOf: (moved: Job) => idempotency.answerOf({ job: moved, request }),
   };
-  const result = await shard.jobs.retryOne(tenantId, jobId, keep);
+  const queue =
+    job.status === "dead"
+      ? deps.lanes?.place(tenantId, priorityOfQueue(job.queue), deps.clock.nowMs(), quotas?.weight)
+      : undefined;
+  const result = await shard.jobs.retryOne(tenantId, jobId, keep, queue);
   if (result.kind === "moved") return { ...result, request };
   // The archiver has taken it away meanwhile: its copy is in history.
-  return result.kind === "not-found" ? retryArchived(deps, tenantId, jobId, idempotency) : result;
+  return result.kind === "not-found"
+    ? retryArchived(deps, tenantId, jobId, idempotency, quotas)
+    : result;
 }
 
 async function retryArchived(
@@ -56,6 +68,7 @@ async function retryArchived(
   tenantId: TenantId,
   jobId: JobId,
   idempotency: Idempotency<JobWithRequest> | null,
+  quotas: Allowance | null,
 ): Promise<Retried | Replay> {
   const { taskId } = readJobId(jobId);
   const { tasks } = deps.shards.forTask(taskId);
@@ -80,7 +93,9 @@ async function retryArchived(
       const faults = payloadFaults(payload, request);
       if (faults.length > 0) return { kind: "refuse", refusal: faults };
       const run = randomRun(deps.random.bytes(2));
-      return { ...makeManualJob(task, "manual", nowMs, run, payload), retryOf: jobId };
+      const queue = deps.lanes?.place(tenantId, task.priority, nowMs, quotas?.weight);
+      const job = makeManualJob(task, "manual", nowMs, run, payload);
+      return { ...job, ...(queue !== undefined && { queue }), retryOf: jobId };
     },
     idempotency && {
       ...idempotency,
