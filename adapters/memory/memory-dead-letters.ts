@@ -20,20 +20,44 @@ const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
 export function listDeadLetters(
   tables: MemoryTables,
   tenantId: TenantId,
-  { taskId, fromMs, toMs, retriable = false }: DeadLetterFilter,
+  filter: DeadLetterFilter,
   before: DeadLetterPlace | null,
   limit: number,
+  downTo: DeadLetterPlace | null,
+): DeadLetter[] {
+  const { retriable = false } = filter;
+  return lettersInTime(tables, tenantId, filter, before)
+    .filter(({ job }) => job.trigger !== "test")
+    .filter(({ job }) => !retriable || liveTask(tables, job.taskId) !== null)
+    .filter((letter) => downTo === null || !isBefore(letter, downTo))
+    .slice(0, limit);
+}
+
+export function findLettersDownTo(
+  tables: MemoryTables,
+  tenantId: TenantId,
+  filter: DeadLetterFilter,
+  before: DeadLetterPlace | null,
+  rows: number,
+): DeadLetterPlace | null {
+  const last = lettersInTime(tables, tenantId, filter, before)[rows - 1];
+  return last === undefined ? null : { diedAtMs: last.diedAtMs, jobId: last.job.id };
+}
+
+function lettersInTime(
+  tables: MemoryTables,
+  tenantId: TenantId,
+  { taskId, fromMs, toMs }: DeadLetterFilter,
+  before: DeadLetterPlace | null,
 ): DeadLetter[] {
   return [...tables.jobs.values()]
-    .filter((job) => job.tenantId === tenantId && job.status === "dead" && job.trigger !== "test")
+    .filter((job) => job.tenantId === tenantId && job.status === "dead")
     .filter((job) => taskId === null || job.taskId === taskId)
-    .filter((job) => !retriable || liveTask(tables, job.taskId) !== null)
     .map((job) => ({ diedAtMs: job.finishedAtMs ?? job.runAtMs, job }))
     .filter(({ diedAtMs }) => fromMs === null || diedAtMs >= fromMs)
     .filter(({ diedAtMs }) => toMs === null || diedAtMs < toMs)
     .filter((letter) => before === null || isBefore(letter, before))
-    .sort((a, b) => b.diedAtMs - a.diedAtMs || (a.job.id < b.job.id ? 1 : -1))
-    .slice(0, limit);
+    .sort((a, b) => b.diedAtMs - a.diedAtMs || (a.job.id < b.job.id ? 1 : -1));
 }
 
 function isBefore({ diedAtMs, job }: DeadLetter, place: DeadLetterPlace): boolean {

@@ -35,7 +35,7 @@ import type {
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
 import { claimedJob } from "./memory-claimed-job.ts";
-import { cancelJob, listDeadLetters, retry } from "./memory-dead-letters.ts";
+import { cancelJob, findLettersDownTo, listDeadLetters, retry } from "./memory-dead-letters.ts";
 import { jobsInTime } from "./memory-job-lists.ts";
 import { oncePerKey } from "./memory-once-per-key.ts";
 import { listHeldBy, listPastBackstop, rescueJobs } from "./memory-rescue.ts";
@@ -192,9 +192,18 @@ export class MemoryJobStore implements JobStore {
     filter: DeadLetterFilter,
     before: DeadLetterPlace | null,
     limit: number,
+    downTo: DeadLetterPlace | null = null,
   ): Promise<DeadLetter[]> {
     return this.#tables.transact("listDeadLetters", () =>
-      listDeadLetters(this.#tables, tenantId, filter, before, limit),
+      listDeadLetters(this.#tables, tenantId, filter, before, limit, downTo),
+    );
+  }
+
+  findLettersDownTo(
+    ...asked: Parameters<JobStore["findLettersDownTo"]>
+  ): Promise<DeadLetterPlace | null> {
+    return this.#tables.transact("findLettersDownTo", () =>
+      findLettersDownTo(this.#tables, ...asked),
     );
   }
 

@@ -21,7 +21,7 @@ import type { Row } from "./pool.ts";
 import { recordJobResults } from "./record-job-results.ts";
 import { rescueJobs } from "./rescue-jobs.ts";
 import { retryDead, retryOne } from "./retry-dead.ts";
-import { listDeadLettersSql } from "./statements/list-dead-letters.ts";
+import { listDeadLettersSql, selectLettersDownToSql } from "./statements/list-dead-letters.ts";
 import { listHeldSql, listPastBackstopSql } from "./statements/list-running.ts";
 import { pollSql } from "./statements/poll.ts";
 import { listRevocationsSql } from "./statements/revocations.ts";
@@ -61,9 +61,13 @@ export function jobStore(database: Database): JobStore {
     async listRevocations(withinMs) {
       return (await database.select(listRevocationsSql(withinMs), POLL_MS)).map(readRevocation);
     },
-    async listDeadLetters(tenantId, filter, before, limit) {
-      const rows = await database.select(listDeadLettersSql(tenantId, filter, before, limit));
-      return rows.map(readDeadLetter);
+    async listDeadLetters(tenantId, filter, before, limit, downTo = null) {
+      const sql = listDeadLettersSql(tenantId, filter, before, limit, downTo);
+      return (await database.select(sql)).map(readDeadLetter);
+    },
+    async findLettersDownTo(tenantId, filter, before, rows) {
+      const [row] = await database.select(selectLettersDownToSql(tenantId, filter, before, rows));
+      return row === undefined ? null : { diedAtMs: readInstant(row[0]), jobId: readJobId(row[1]) };
     },
     retryDead: (tenantId, jobs) => retryDead(database, tenantId, jobs),
     retryOne: (tenantId, id, idempotency = null, queue) =>

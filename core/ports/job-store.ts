@@ -297,15 +297,27 @@ export interface JobStore {
   ): Promise<JobId | null>;
 
   /**
-   * Dead jobs of the tenant, the last that died first, below `before`, at most `limit`; payloads as in listByTask. Without test
-   * calls: nobody counts on those.
+   * Dead jobs of the tenant, the last that died first, below `before`, down to `downTo` where it is given, at most `limit`; payloads as
+   * in listByTask. Without test calls: nobody counts on those.
    */
   listDeadLetters(
     tenantId: TenantId,
     filter: DeadLetterFilter,
     before: DeadLetterPlace | null,
     limit: number,
+    downTo?: DeadLetterPlace | null,
   ): Promise<DeadLetter[]>;
+
+  /**
+   * Where a list may end that goes over `rows` letters below `before` in the filter's task and times, whether they are shown or not: the
+   * place of the last of them, or null when there are fewer.
+   */
+  findLettersDownTo(
+    tenantId: TenantId,
+    filter: DeadLetterFilter,
+    before: DeadLetterPlace | null,
+    rows: number,
+  ): Promise<DeadLetterPlace | null>;
 
   /**
    * Event 18 for up to RETRY_GROUP_MAX jobs, each due `delayMs` after the database's now, in its `queue`: their tasks are read FOR SHARE, and

@@ -95,7 +95,7 @@ export const JOB_CONTRACTS: Readonly<Record<OperationOf<"jobs-api">, Contract>> 
     tag: "dead letters",
     summary: "Retry all dead jobs that a filter matches",
     description:
-      "The first that died goes first. While `matched` is as large as `limit` there may be more: ask again.",
+      "The first that died goes first. Ask again until `moved` is 0: there may be more. 422 for `to`: so many dead jobs of deleted tasks come first that one request does not pass over them; ask with the `to` that it says.",
     query: null,
     body: {
       schema: retryDeadLettersSchema,

@@ -17,7 +17,8 @@ import { idempotencyOf, replay } from "../_shared/idempotent.ts";
 import { deadLettersQuery, retryDeadLettersSchema } from "../_shared/job-schema.ts";
 import { writePage } from "../_shared/page.ts";
 import { presentDeadLetter, presentJob } from "../_shared/present-job.ts";
-import { HttpProblem } from "../_shared/problem.ts";
+import { isoInstant } from "../_shared/present-request.ts";
+import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
 import { historyAway, jobIdOf, noSuchJob, queryOf } from "../_shared/read-request.ts";
 import { validate } from "../_shared/validate.ts";
 
@@ -118,7 +119,13 @@ export async function retryDeadLettersOperation(
   const { limit, perSecond, ...asked } = validate(retryDeadLettersSchema, request.json);
   const { tenantId, quotas } = request.principal;
   const pace = { limit, perSecond, weight: quotas.weight };
-  const { matched, moved, failed } = await retryDeadLetters(deps, tenantId, filterOf(asked), pace);
+  const retried = await retryDeadLetters(deps, tenantId, filterOf(asked), pace);
+  if (retried.kind === "passed-over") {
+    const to = isoInstant(retried.downToMs + 1);
+    const message = `must be ${to} or earlier: what died later is of deleted tasks, and more than one request passes over`;
+    throw fieldsProblem([{ field: "to", message }]);
+  }
+  const { matched, moved, failed } = retried;
   return { status: 202, body: { json: { matched, moved, failed } } };
 }
 

@@ -6,6 +6,7 @@ import { StoreUnavailable } from "#core/domain/errors.ts";
 import { historyEntryOf } from "#core/domain/history.ts";
 import { parseJobId, type TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
+import { LISTED_ROWS_MS_MAX } from "#core/domain/limits.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
 import { type ApiInMemory, openApiInMemory } from "#test/support/api-in-memory.ts";
 import { writeCursor } from "../_shared/cursor.ts";
@@ -247,6 +248,21 @@ test("a retry of all: the first that died goes first, as many a second as asked 
     [{ colour: 1 }, "colour"],
   ] as const)
     assertProblem(await retry(body), 422, new RegExp(`^${field}: `));
+});
+
+test("a retry of all that does not get past the letters of deleted tasks says from where to ask again", async () => {
+  const { api, taskId, ids } = await openWithDead(2);
+  await using _ = api;
+  await api.acme("DELETE", `/v1/tasks/${taskId}`);
+  const { jobs } = api.shards.forTenant("acme" as TenantId);
+  const last = jobOf(api, ids[0] ?? "");
+  const place = { diedAtMs: last.finishedAtMs ?? 0, jobId: last.id };
+  jobs.findLettersDownTo = async () => {
+    await api.clock.advance(LISTED_ROWS_MS_MAX);
+    return place;
+  };
+  const answer = await api.acme("POST", "/v1/dead-letters/retry", {});
+  assertProblem(answer, 422, /^to: must be 2026-06-01T09:00:01.001Z or earlier: /);
 });
 
 test("a retry of all passes over jobs whose task is gone", async () => {

@@ -6,8 +6,17 @@ import { JOB_STATUSES, REASON_DELETED } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { HttpRequest, Task } from "#core/domain/task.ts";
-import type { TaskJobsFilter } from "#core/ports/job-store.ts";
-import { addJobs, addTask, dbNow, HOUR_MS, idsOf, makeTenant, plannedJob } from "./builders.ts";
+import type { DeadLetter, DeadLetterPlace, TaskJobsFilter } from "#core/ports/job-store.ts";
+import {
+  addJobs,
+  addTask,
+  dbNow,
+  HOUR_MS,
+  idsOf,
+  makeTenant,
+  plannedJob,
+  removeTask,
+} from "./builders.ts";
 import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 
@@ -83,6 +92,45 @@ export function jobListsContract(open: OpenStore): void {
           [size, size, 5, size],
         );
       }
+    }),
+  );
+
+  test(
+    "goes over letters in steps, whatever they are of: each that is shown is in one, also where several died at once",
+    onStore(open, async (store) => {
+      const { task } = await addTask(store);
+      const { tenantId } = task;
+      const gone = (await addTask(store, { task: { tenantId } })).task;
+      const other = (await addTask(store)).task;
+      const nowMs = await dbNow(store);
+      const jobs = [5, 3, 3, 3, 3, 2, 9].map((ago, n): Job => {
+        const job = plannedJob(n % 3 === 1 ? gone : task, nowMs, -60_000 - n);
+        return { ...job, status: "dead", finishedAtMs: nowMs - ago * 1_000 };
+      });
+      const foreign = plannedJob(other, nowMs, -60_000);
+      await store.putJob({ ...foreign, status: "dead", finishedAtMs: nowMs - 3_000 });
+      for (const job of jobs) await store.putJob(job);
+      await removeTask(store, gone);
+      const { jobs: rows } = store.shard;
+      const filter = { ...NO_LETTERS_FILTER, retriable: true };
+      const whole = await rows.listDeadLetters(tenantId, filter, null, 10);
+      assert.equal(whole.length, 5);
+      for (let size = 1; size <= 8; size++) {
+        const shown: DeadLetter[] = [];
+        let before: DeadLetterPlace | null = null;
+        let steps = 0;
+        do {
+          const downTo = await rows.findLettersDownTo(tenantId, filter, before, size);
+          shown.push(...(await rows.listDeadLetters(tenantId, filter, before, 10, downTo)));
+          before = downTo;
+          steps++;
+        } while (before !== null);
+        assert.deepEqual([shown, steps], [whole, Math.floor(7 / size) + 1]);
+      }
+      const ofOne = { ...filter, taskId: gone.id, toMs: nowMs - 2_500 };
+      const place = await rows.findLettersDownTo(tenantId, ofOne, null, 1);
+      assert.deepEqual(place, { diedAtMs: nowMs - 3_000, jobId: jobs[1]?.id });
+      assert.equal(await rows.findLettersDownTo(tenantId, ofOne, place, 2), null);
     }),
   );
 

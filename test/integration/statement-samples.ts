@@ -14,7 +14,10 @@ import * as insertTaskVersion from "#adapters/mysql/statements/insert-task-versi
 import * as interruptJobs from "#adapters/mysql/statements/interrupt-jobs.ts";
 import * as limitedLines from "#adapters/mysql/statements/limited-lines.ts";
 import * as lineUpJobs from "#adapters/mysql/statements/line-up-jobs.ts";
-import { listDeadLettersSql } from "#adapters/mysql/statements/list-dead-letters.ts";
+import {
+  listDeadLettersSql,
+  selectLettersDownToSql,
+} from "#adapters/mysql/statements/list-dead-letters.ts";
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
 import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
 import { lockLeaseSql, lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
@@ -322,15 +325,23 @@ function singles(): Sample[] {
     selectDueTasksSql: selectDueTasks.selectDueTasksSql(NOW_MS - 60_000, NOW_MS + 30_000, 1_000),
     listDeadLettersSql: listDeadLettersSql(
       TENANT,
-      { taskId: id, fromMs: 0, toMs: NOW_MS },
+      { taskId: id, fromMs: 0, toMs: NOW_MS, retriable: true },
       { diedAtMs: NOW_MS, jobId: job },
       50,
+      { diedAtMs: 0, jobId: job },
     ),
     "listDeadLettersSql, plain": listDeadLettersSql(
       TENANT,
       { taskId: null, fromMs: null, toMs: null },
       { diedAtMs: NOW_MS, jobId: job },
       50,
+      null,
+    ),
+    selectLettersDownToSql: selectLettersDownToSql(
+      TENANT,
+      { taskId: null, fromMs: null, toMs: NOW_MS },
+      { diedAtMs: NOW_MS, jobId: job },
+      1_000,
     ),
     lockJobSql: cancelJob.lockJobSql(TENANT, job),
     cancelJobSql: cancelJob.cancelJobSql({

@@ -48,6 +48,7 @@ const READS = new Set<string>([
     "listByTask",
     "findListedDownTo",
     "listDeadLetters",
+    "findLettersDownTo",
     "listExpired",
     "listFenced",
     "adopt",
