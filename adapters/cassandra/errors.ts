@@ -87,6 +87,15 @@ function readResponse(code: number, message: string): CassandraFault {
   return new CassandraFault(name, missing ? "not-migrated" : "refused");
 }
 
+/** Of an error that callers see: Cassandra answers, but could not serve in time, which may hold for one partition only. */
+export function isBusy(error: unknown): boolean {
+  return (
+    error instanceof StoreUnavailable &&
+    error.cause instanceof CassandraFault &&
+    error.cause.kind === "busy"
+  );
+}
+
 /** The error that callers see. */
 export function translate(fault: CassandraFault): StoreUnavailable | StoreRefused {
   const options = { cause: fault };

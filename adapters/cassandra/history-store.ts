@@ -4,9 +4,10 @@ import { assert } from "#core/domain/assert.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import { HISTORY_WRITES_AT_ONCE } from "#core/domain/limits.ts";
-import type { HistoryPage, HistoryStore } from "#core/ports/history-store.ts";
+import type { HistoryPage, HistoryStore, OnDurable } from "#core/ports/history-store.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
 import { type CassandraConnection, parseContactPoints } from "./client.ts";
+import { isBusy } from "./errors.ts";
 import { type ReadPage, readSteps } from "./list-by-task.ts";
 import { planSteps } from "./months.ts";
 import {
@@ -30,6 +31,8 @@ export interface HistoryOptions extends CassandraConnection {
 }
 
 const REQUEST_TIMEOUT_MS = 1_500;
+/** One write's tasks whose partitions were busy for an entry's whole time: it is not about these alone, and the write ends. */
+const BUSY_TASKS_MAX = 3;
 
 /**
  * Opens the store without connecting: the first verb does, and every later one again for as long as Cassandra is away.
@@ -55,26 +58,31 @@ class CassandraHistory implements HistoryStore {
     this.#nowMs = options.nowMs ?? Date.now;
   }
 
-  async write(entries: readonly HistoryEntry[]): Promise<void> {
+  async write(entries: readonly HistoryEntry[], onDurable?: OnDurable): Promise<void> {
+    const busy = new Set<TaskId>();
+    const failures: unknown[] = [];
     let next = 0;
-    let failed = false;
+    let stopped = false;
     const writeOnes = async () => {
       for (;;) {
         const entry = entries[next++];
-        if (entry === undefined || failed) return;
+        if (entry === undefined || stopped) return;
+        if (busy.has(entry.job.taskId)) continue;
         try {
           await this.#write(entry);
+          onDurable?.(entry);
         } catch (error) {
-          failed = true;
-          throw error;
+          failures.push(error);
+          if (isBusy(error)) busy.add(entry.job.taskId);
+          if (!isBusy(error) || busy.size >= BUSY_TASKS_MAX) stopped = true;
         }
       }
     };
-    const writers = Array.from({ length: Math.min(this.#writesAtOnce, entries.length) }, writeOnes);
     // Nothing is left under way when the caller hears of the first failure; each write has its own deadline.
-    const ended = await Promise.allSettled(writers);
-    const failure = ended.find((writer) => writer.status === "rejected");
-    if (failure !== undefined) throw failure.reason;
+    await Promise.all(
+      Array.from({ length: Math.min(this.#writesAtOnce, entries.length) }, writeOnes),
+    );
+    if (failures.length > 0) throw failures[0];
   }
 
   async #write(entry: HistoryEntry): Promise<void> {

@@ -74,7 +74,9 @@ function findsWhatWasWritten(onHistory: OnHistory): void {
       const owner = makeOwner(nowMs - DAY_MS);
       const entry = entryOf(finishedJob(owner, nowMs - MINUTE_MS));
       await store.write([entry, entry]);
-      await store.write([entry]);
+      const durable: HistoryEntry[] = [];
+      await store.write([entry], (each) => void durable.push(each));
+      assert.deepEqual(durable, [entry]);
       assert.deepEqual(await readAll(store, owner, ALL, 10), [entry]);
     }),
   );

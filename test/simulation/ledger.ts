@@ -93,8 +93,8 @@ export class Ledger {
   /** Sees every copy that history takes. */
   watchHistory(history: HistoryStore): HistoryStore {
     return {
-      write: async (entries) => {
-        await history.write(entries);
+      write: async (entries, onDurable) => {
+        await history.write(entries, onDurable);
         this.#noteCopies(entries);
       },
       find: (...args) => history.find(...args),

@@ -9,7 +9,7 @@
 import type { Verb } from "#adapters/memory/memory-tables.ts";
 import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
-import type { HistoryStore } from "#core/ports/history-store.ts";
+import type { HistoryStore, OnDurable } from "#core/ports/history-store.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { Ledger } from "./ledger.ts";
@@ -150,7 +150,7 @@ export class SimNetwork {
     const request = <T>(verb: string, run: () => Promise<T>) =>
       this.#request(process, `${HISTORY}${verb}`, [], run);
     return {
-      write: (entries) => request("write", () => this.#writeHistory(history, entries)),
+      write: (...args) => request("write", () => this.#writeHistory(history, ...args)),
       find: (...args) => request("find", () => history.find(...args)),
       listByTask: (...args) => request("listByTask", () => history.listByTask(...args)),
       close: async () => {},
@@ -158,13 +158,17 @@ export class SimNetwork {
   }
 
   /** A write that fails may have written a part. */
-  async #writeHistory(history: HistoryStore, entries: readonly HistoryEntry[]): Promise<void> {
+  async #writeHistory(
+    history: HistoryStore,
+    entries: readonly HistoryEntry[],
+    onDurable?: OnDurable,
+  ): Promise<void> {
     const before = this.#before;
     const after = this.#after;
     this.#before = null;
     this.#after = null;
     const part = before === null ? entries : entries.slice(0, Math.floor(entries.length / 2));
-    await history.write(part);
+    await history.write(part, onDurable);
     const error = before ?? after;
     if (error !== null) throw error;
   }

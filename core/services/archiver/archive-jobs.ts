@@ -12,7 +12,7 @@
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { HistoryEntry, Sha256 } from "#core/domain/history.ts";
-import type { JobId } from "#core/domain/ids.ts";
+import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import {
   ARCHIVE_COPY_MAX,
@@ -48,6 +48,15 @@ export interface Archived {
 /** Moves what is due until nothing is left or `endMs` (monotonic) has come. Throws only what no later run could do better. */
 export async function archiveJobs(deps: ArchiverDeps, endMs: number): Promise<Archived> {
   return new Run(deps, endMs).run();
+}
+
+/** Of one read. */
+interface Left {
+  /** History did not take their jobs in time: no further ones of this read are tried, as they go to the same partitions. */
+  readonly tasks: Set<TaskId>;
+  jobs: number;
+  /** The first one's. The run ends with it once nothing that was read is taken: history is away. */
+  failure: OperatingError | null;
 }
 
 type Deleted = { readonly count: number } | { readonly error: unknown };
@@ -103,11 +112,12 @@ class Run {
     const groups = groupsOf(jobs);
     const copiedBefore = this.#copied;
     const first = Math.floor(random.unit() * groups.length);
+    const left: Left = { tasks: new Set(), jobs: 0, failure: null };
     let deleting: Promise<Deleted> | null = null;
     let sent = 0;
     for (let i = 0; i < groups.length && clock.monotonicMs() < this.#endMs; i++) {
       const group = groups[(first + i) % groups.length] ?? [];
-      const copied = await settled(this.#copy(group));
+      const copied = await settled(this.#copy(group, left));
       if (deleting !== null) {
         const deleted = this.#count(await deleting, sent);
         deleting = null;
@@ -122,7 +132,21 @@ class Run {
       );
     }
     if (deleting !== null) this.#count(await deleting, sent);
-    if (this.#groupRefusal !== null && this.#copied === copiedBefore) throw this.#groupRefusal;
+    const failure = left.failure ?? this.#groupRefusal;
+    if (failure !== null && this.#copied === copiedBefore) throw failure;
+    if (left.failure !== null) this.#sayLeft(left, left.failure);
+  }
+
+  #sayLeft({ tasks, jobs }: Left, failure: OperatingError): void {
+    this.#deps.logger.warn(
+      "history is busy with some tasks' jobs: what it has not taken is still in MySQL, and is tried again",
+      {
+        shard: this.#deps.shard.name,
+        count: jobs,
+        counters: { tasks: tasks.size },
+        ...describeError(failure),
+      },
+    );
   }
 
   #count(deleted: Deleted, sent: number): number {
@@ -132,19 +156,24 @@ class Run {
     return deleted.count;
   }
 
-  /** Returns the jobs that are in history now: all but those that it refuses. Throws when it is away. */
-  async #copy(jobs: readonly Job[]): Promise<Job[]> {
+  /** Returns the jobs that are in history now: all but those that it refuses, is too busy for, or was too busy for before. */
+  async #copy(group: readonly Job[], left: Left): Promise<Job[]> {
+    const jobs = group.filter(({ taskId }) => !left.tasks.has(taskId));
+    left.jobs += group.length - jobs.length;
     const entries = await this.#entries.entriesOf(jobs);
+    const durable = new Set<JobId>();
+    let copied = [...jobs];
     try {
-      await this.#deps.history.write(entries);
-      this.#copied += jobs.length;
-      return [...jobs];
+      await this.#deps.history.write(entries, ({ job }) => durable.add(job.id));
     } catch (error) {
-      if (!(error instanceof OperatingError) || error.retryable) throw error;
-      const copied = await this.#copyOneByOne(jobs, entries, error);
-      this.#copied += copied.length;
-      return copied;
+      if (!(error instanceof OperatingError)) throw error;
+      copied = error.retryable
+        ? jobs.filter(({ id }) => durable.has(id))
+        : await this.#copyOneByOne(jobs, entries, error, left);
+      if (error.retryable) leave(left, jobs, copied, error);
     }
+    this.#copied += copied.length;
+    return copied;
   }
 
   /** Finds out which of a group are refused. Where all that are tried first are, the group is left as it is for the next run. */
@@ -152,6 +181,7 @@ class Run {
     jobs: readonly Job[],
     entries: readonly HistoryEntry[],
     refusal: OperatingError,
+    left: Left,
   ): Promise<Job[]> {
     const { history, logger, shard } = this.#deps;
     const copied: Job[] = [];
@@ -162,7 +192,11 @@ class Run {
         await history.write([entry]);
         copied.push(jobs[at] as Job);
       } catch (error) {
-        if (!(error instanceof OperatingError) || error.retryable) throw error;
+        if (!(error instanceof OperatingError)) throw error;
+        if (error.retryable) {
+          leave(left, jobs, copied, error);
+          break;
+        }
         refused.push(entry.job.id);
       }
       if (copied.length === 0 && refused.length >= REFUSED_ALIKE_MAX) {
@@ -203,6 +237,21 @@ function groupsOf(jobs: readonly Job[]): Job[][] {
   for (let from = 0; from < jobs.length; from += ARCHIVE_COPY_MAX)
     groups.push(jobs.slice(from, from + ARCHIVE_COPY_MAX));
   return groups;
+}
+
+function leave(
+  left: Left,
+  jobs: readonly Job[],
+  copied: readonly Job[],
+  failure: OperatingError,
+): void {
+  const taken = new Set(copied);
+  for (const job of jobs) {
+    if (taken.has(job)) continue;
+    left.tasks.add(job.taskId);
+    left.jobs++;
+  }
+  left.failure ??= failure;
 }
 
 /** So that nobody has to look after a promise while another one is waited for. */
