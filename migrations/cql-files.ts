@@ -13,7 +13,10 @@ export interface CqlMigration {
 }
 
 const FOLDER = join(import.meta.dirname, "cassandra");
-const KEYSPACES_ONLY = /^[ \t]*--[ \t]*keyspaces:(.*)$/gm;
+const ONLY = {
+  keyspaces: /^[ \t]*--[ \t]*keyspaces:(.*)$/gm,
+  cassandra: /^[ \t]*--[ \t]*cassandra:(.*)$/gm,
+};
 const COMMENT = /^[ \t]*--.*$/gm;
 
 /** Oldest first. Throws ConfigurationInvalid for a file whose name is not NNNN_verb_object.cql. */
@@ -30,10 +33,10 @@ export async function readCqlMigrations(service: CassandraService): Promise<CqlM
   );
 }
 
-/** A statement ends with `;` at the end of a line; `-- keyspaces: …` is part of it on Keyspaces, a comment elsewhere. */
+/** A statement ends with `;` at the end of a line; `-- keyspaces: …` is part of it on Keyspaces, `-- cassandra: …` on Cassandra. */
 export function splitCql(text: string, service: CassandraService): string[] {
   return text
-    .replace(KEYSPACES_ONLY, service === "keyspaces" ? "$1" : "")
+    .replace(ONLY[service], "$1")
     .replace(COMMENT, "")
     .split(/;[ \t]*$/m)
     .map((statement) => statement.trim())

@@ -7,6 +7,7 @@ import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
 
 const FIRST = "0001_create_jobs_by_task";
+const FILES = [FIRST, "0002_alter_jobs_by_task"];
 const { contactPoints, keyspace, run } = await makeTestKeyspace();
 
 const migrate = async (name: string): Promise<string[]> => {
@@ -18,14 +19,26 @@ const migrate = async (name: string): Promise<string[]> => {
 test("a run over a migrated keyspace changes nothing and says nothing", async () => {
   assert.deepEqual(await migrate(keyspace), []);
   const rows = await run("SELECT name, state FROM {ks}.schema_migrations");
-  assert.deepEqual(rows, [{ name: FIRST, state: "applied" }]);
+  const applied = new Map(rows.map(({ name, state }) => [name, state]));
+  assert.deepEqual(applied, new Map(FILES.map((name) => [name, "applied"])));
+});
+
+test("what has expired leaves no tombstones: a list would be refused for them", async () => {
+  const rows = await run(
+    "SELECT gc_grace_seconds, default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 'jobs_by_task'",
+    [keyspace],
+  );
+  assert.deepEqual(rows, [{ gc_grace_seconds: 0, default_time_to_live: 2_592_000 }]);
 });
 
 test("of three runs at once on nothing, one applies each file", async () => {
   const fresh = `t_${randomBytes(6).toString("hex")}`;
   try {
     const lines = await Promise.all([migrate(fresh), migrate(fresh), migrate(fresh)]);
-    assert.deepEqual(lines.flat(), [`${fresh}: applied ${FIRST}`]);
+    assert.deepEqual(
+      lines.flat().sort(),
+      FILES.map((name) => `${fresh}: applied ${name}`),
+    );
   } finally {
     await run(`DROP KEYSPACE IF EXISTS ${fresh}`);
   }
