@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import type { types } from "cassandra-driver";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import { type JobId, jobIdToBytes, makeJobId, makeTaskId } from "#core/domain/ids.ts";
 import type { JobStatus } from "#core/domain/job.ts";
 import { type ListRequest, type ReadPage, readSteps } from "./list-by-task.ts";
@@ -114,4 +115,49 @@ test("out of time it still reads on where no cursor can say how far it is", asyn
   const listed = await readSteps(readPage, request({ pauseAt: 0 }));
   assert.equal(asked.length, 2);
   assert.deepEqual(listed, { rows: [row], nextBefore: jobIdOfRow(row) });
+});
+
+test("after an empty page many rows are asked for, and the usual number once there is one", async () => {
+  const row = rowAt("2026-11-02T00:00:00Z");
+  const empty = { rows: [], more: true };
+  const { readPage, asked } = answers({ 202611: [empty, empty, { rows: [row], more: true }] });
+  await readSteps(readPage, request({ limit: 7, steps: [stepOf(202611)] }));
+  assert.deepEqual(
+    asked.map(({ fetchSize }) => fetchSize),
+    [7, 1_000, 1_000, 7],
+  );
+});
+
+test("out of time after empty pages it goes on below the last row before them", async () => {
+  const row = rowAt("2026-11-03T00:00:00Z");
+  const empty = { rows: [], more: true };
+  const { readPage, asked } = answers({ 202611: [{ rows: [row], more: true }, empty, empty] });
+  const now = mock.method(performance, "now", () => asked.length);
+  const listed = await readSteps(readPage, request({ pauseAt: 3 }));
+  now.mock.restore();
+  assert.equal(asked.length, 3);
+  assert.deepEqual(listed, { rows: [row], nextBefore: jobIdOfRow(row) });
+});
+
+test("a page that cannot be read ends the list below what was read before it; the first one's failure is the list's", async () => {
+  const row = rowAt("2026-11-03T00:00:00Z");
+  const failing = (failsAt: number, pages: Record<number, readonly Page[]>, error: Error) => {
+    const { readPage, asked } = answers(pages);
+    const read: ReadPage = async (...page) => {
+      if (asked.length === failsAt) throw error;
+      return readPage(...page);
+    };
+    return readSteps(read, request({ limit: 10 }));
+  };
+  const away = new StoreUnavailable("Cassandra does not answer: deadline");
+  const more = { 202611: [{ rows: [row], more: true }] };
+  const whole = { 202611: [{ rows: [row], more: false }] };
+  assert.deepEqual(await failing(1, more, away), { rows: [row], nextBefore: jobIdOfRow(row) });
+  assert.deepEqual(await failing(1, whole, away), {
+    rows: [row],
+    nextBefore: cursorAfter(stepOf(202611), TASK),
+  });
+  await assert.rejects(failing(0, more, away), StoreUnavailable);
+  await assert.rejects(failing(1, { 202611: [{ rows: [], more: true }] }, away), StoreUnavailable);
+  await assert.rejects(failing(1, more, new TypeError("ours")), TypeError);
 });

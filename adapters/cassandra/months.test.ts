@@ -10,7 +10,9 @@ const NOW_MS = Date.parse("2026-11-14T12:00:00Z");
 const ALL = { fromMs: null, toMs: null };
 
 const taskMadeAt = (at: string) => makeTaskId(Date.parse(at), 1, new Uint8Array(8));
-const monthsOf = (steps: readonly { readonly month: number }[]) => steps.map(({ month }) => month);
+const monthsOf = (steps: readonly { readonly month: number }[]) => [
+  ...new Set(steps.map(({ month }) => month)),
+];
 
 test("a month is that of UTC, whatever the process's zone", () => {
   assert.equal(monthOf(Date.parse("2026-11-30T23:59:59.999Z")), 202611);
@@ -30,8 +32,35 @@ test("a task made at a month's very beginning has what a clock behind put into t
 
 test("an old task's list reads 14 months and no more", () => {
   const steps = planSteps(taskMadeAt("2020-01-01T00:00:00Z"), ALL, null, NOW_MS);
-  assert.equal(steps.length, 14);
+  assert.equal(monthsOf(steps).length, 14);
   assert.deepEqual([steps.at(0)?.month, steps.at(-1)?.month], [202611, 202510]);
+});
+
+test("what cannot have expired is read by the month; below, by the hour first, then as much as all before", () => {
+  const lengthsOf = (madeAt: string, before: number | null) => {
+    const task = taskMadeAt(madeAt);
+    const cursor = before === null ? null : makeJobId(before, task, 0);
+    return planSteps(task, ALL, cursor, NOW_MS).map((step) =>
+      step.kind === "range" ? (step.toMs - step.fromMs) / HOUR_MS : 0,
+    );
+  };
+  const keptFrom = "2026-10-15T12:00:00Z";
+  assert.deepEqual(lengthsOf("2026-10-30T00:00:00Z", null), [30 * 24, 3 * 24]);
+  assert.deepEqual(lengthsOf("2026-10-13T12:00:00Z", null), [
+    30 * 24,
+    16 * 24 + 12,
+    1,
+    2,
+    4,
+    8,
+    16,
+    32,
+    9,
+  ]);
+  // From a cursor on, again; a month's border does not make a range longer than what was read before it.
+  const cursor = Date.parse("2026-10-01T05:00:00Z");
+  assert(cursor < Date.parse(keptFrom));
+  assert.deepEqual(lengthsOf("2026-10-01T00:00:00Z", cursor), [1, 2, 2, 6, 12, 6]);
 });
 
 test("a filter outside of what can be reads nothing", () => {

@@ -1,6 +1,9 @@
 /**
  * A partition holds one task's jobs of one calendar month (UTC) of their scheduled time, as the number YYYYMM. A list walks
  * partitions from the newest that can hold anything down to the one in which the task was made.
+ *
+ * Where rows may have expired a page can be empty and tell nothing of where it ends: there the ranges begin with an hour and each is as
+ * long as all before, so that what half of the time was enough for is followed by what fits into the other half.
  */
 import { assert } from "#core/domain/assert.ts";
 import {
@@ -16,6 +19,9 @@ import type { TaskJobsFilter } from "#core/ports/job-store.ts";
 
 /** Clocks of databases and of ours may differ by this. */
 const SLACK_MS = 86_400_000;
+/** What is scheduled later cannot have expired: rows live for so long from their write (migrations/cassandra). */
+const KEPT_MS = 30 * 86_400_000;
+const EXPIRED_RANGE_MS = 3_600_000;
 
 /** One range of one partition, read newest first. */
 export type Step =
@@ -71,16 +77,16 @@ export function planSteps(
     if (atMs >= fromMs && atMs < endMs)
       steps.push({ kind: "instant", month: monthOf(atMs), atMs, below: before });
   }
-  if (toMs <= fromMs) return steps;
-  for (let month = monthOf(toMs - 1); month >= monthOf(fromMs); month = addMonths(month, -1)) {
-    steps.push({
-      kind: "range",
-      month,
-      fromMs: Math.max(fromMs, monthStartMs(month)),
-      toMs: Math.min(toMs, monthStartMs(addMonths(month, 1))),
-    });
+  const keptFromMs = nowMs - KEPT_MS;
+  for (let endsMs = toMs; endsMs > fromMs; ) {
+    const month = monthOf(endsMs - 1);
+    const beforeMs = Math.min(toMs, keptFromMs) - endsMs;
+    const longestFromMs = beforeMs < 0 ? keptFromMs : endsMs - beforeMs - EXPIRED_RANGE_MS;
+    const beginsMs = Math.max(fromMs, monthStartMs(month), longestFromMs);
+    steps.push({ kind: "range", month, fromMs: beginsMs, toMs: endsMs });
+    endsMs = beginsMs;
   }
-  assert(steps.length <= HISTORY_MONTHS_MAX + 1, "a list reads a bounded number of partitions");
+  assert(steps.length <= 2 * HISTORY_MONTHS_MAX + 2, "a list reads a bounded number of ranges");
   return steps;
 }
 

@@ -200,6 +200,28 @@ test("history is not asked for jobs that have not finished: it has none, and not
   assert.equal(asked.length, 1);
 });
 
+test("history that fails after a page of it keeps nothing back: the next page goes on, and says that it is away while it is", async () => {
+  let answers = 2;
+  const world = openWorld((store) => ({
+    async listByTask(...asked) {
+      if (answers-- <= 0) throw new StoreUnavailable("Cassandra is away");
+      return broken(1)(store).listByTask(...asked);
+    },
+  }));
+  const { build, putHot, putArchived, page } = world;
+  putHot(build(0));
+  for (const n of [1, 2, 3]) await putArchived(build(n));
+  const first = await page(ALL, null, 10);
+  const idsOf = ({ items }: TaskJobsPage) => items.map(({ job }) => job.id);
+  assert.deepEqual(idsOf(first), [build(0).id, build(1).id, build(2).id]);
+  assert.equal(first.historyAvailable, true);
+  assert(first.nextBefore !== null);
+  const away = await page(ALL, first.nextBefore, 10);
+  assert.deepEqual([away.items.length, away.historyAvailable], [0, false]);
+  answers = 10;
+  assert.deepEqual(idsOf(await page(ALL, first.nextBefore, 10)), [build(3).id]);
+});
+
 test("a job by id, wherever it is; another tenant's is nowhere", async () => {
   const { deps, task, build, putHot, putArchived } = openWorld();
   putHot(build(0));

@@ -5,6 +5,7 @@
  * Each store says down to which id it has told everything. A page holds nothing below the higher of the two, because the other
  * store may have something in between; the next page begins there. Pages meet by ids, so that each job is on exactly one.
  */
+import { OperatingError } from "#core/domain/errors.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
@@ -91,7 +92,7 @@ async function readHot(deps: JobServiceDeps, shard: Shard, asked: Asked): Promis
   return { hot, nextBefore: hot.length > limit ? null : before };
 }
 
-/** History's pages may be short or empty and not the last: goes on while there is time. */
+/** History's pages may be short or empty and not the last: goes on while there is time, and as long as it answers. */
 function readArchived(deps: JobServiceDeps, asked: Asked): Promise<Read<HistoryPage>> {
   const { tenantId, taskId, filter, limit } = asked;
   const canHold = filter.statuses === null || filter.statuses.some(isFinished);
@@ -102,7 +103,10 @@ function readArchived(deps: JobServiceDeps, asked: Asked): Promise<Read<HistoryP
     const entries: HistoryEntry[] = [];
     let nextBefore = asked.before;
     for (let pages = 0; pages < HISTORY_PAGES_MAX; pages++) {
-      const page = await history.listByTask(tenantId, taskId, filter, nextBefore, limit);
+      const asking = history.listByTask(tenantId, taskId, filter, nextBefore, limit);
+      // What it has told by now is told: the next page asks for the rest.
+      const page = await (pages === 0 ? asking : orNull(asking));
+      if (page === null) break;
       entries.push(...page.entries);
       nextBefore = page.nextBefore;
       const enough = entries.length >= limit || deps.clock.monotonicMs() >= endMs;
@@ -110,6 +114,15 @@ function readArchived(deps: JobServiceDeps, asked: Asked): Promise<Read<HistoryP
     }
     return { entries, nextBefore };
   });
+}
+
+async function orNull(asking: Promise<HistoryPage>): Promise<HistoryPage | null> {
+  try {
+    return await asking;
+  } catch (error) {
+    if (error instanceof OperatingError) return null;
+    throw error;
+  }
 }
 
 interface Listed {
