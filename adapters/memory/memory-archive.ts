@@ -1,7 +1,7 @@
 /** What the archiver does to jobs in memory. */
 import type { Job } from "#core/domain/job.ts";
 import { isFinished } from "#core/domain/job-state.ts";
-import type { ArchivedKey } from "#core/ports/job-store.ts";
+import type { ArchivedKey, ArchiveRange } from "#core/ports/job-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 /** An archiver's delete ends no job. */
@@ -13,10 +13,13 @@ export function listArchivable(
   nowMs: number,
   limit: number,
   bytesMax: number,
+  without: readonly ArchiveRange[],
 ): Job[] {
   const ranges = new Map<string, Job[]>();
+  const passedOver = new Set(without.map(keyOf));
   for (const job of archivableJobs(tables, nowMs)) {
-    const key = `${job.status} ${job.queue}`;
+    const key = keyOf(job);
+    if (passedOver.has(key)) continue;
     ranges.set(key, [...(ranges.get(key) ?? []), job]);
   }
   for (const range of ranges.values()) {
@@ -32,6 +35,10 @@ export function listArchivable(
     jobs.push(job);
   }
   return jobs;
+}
+
+function keyOf({ status, queue }: ArchiveRange): string {
+  return `${status} ${queue}`;
 }
 
 export function countArchivable(tables: MemoryTables, nowMs: number, max: number): number {

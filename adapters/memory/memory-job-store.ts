@@ -10,6 +10,7 @@ import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
   Adopted,
   ArchivedKey,
+  ArchiveRange,
   CancelOutcome,
   ClaimRequest,
   ClaimResult,
@@ -163,9 +164,13 @@ export class MemoryJobStore implements JobStore {
     );
   }
 
-  listArchivable(limit: number, bytesMax: number): Promise<Job[]> {
+  listArchivable(
+    limit: number,
+    bytesMax: number,
+    without: readonly ArchiveRange[] = [],
+  ): Promise<Job[]> {
     return this.#tables.transact("listArchivable", (nowMs) =>
-      listArchivable(this.#tables, nowMs, limit, bytesMax),
+      listArchivable(this.#tables, nowMs, limit, bytesMax, without),
     );
   }
 

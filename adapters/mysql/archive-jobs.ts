@@ -3,7 +3,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { ARCHIVE_GROUP_MAX, ARCHIVE_READ_MAX } from "#core/domain/limits.ts";
-import type { ArchivedKey } from "#core/ports/job-store.ts";
+import type { ArchivedKey, ArchiveRange } from "#core/ports/job-store.ts";
 import { readInstant, readJobId } from "./cells.ts";
 import { readJob } from "./job-rows.ts";
 import {
@@ -22,9 +22,13 @@ export async function listArchivable(
   database: Database,
   limit: number,
   bytesMax: number,
+  without: readonly ArchiveRange[],
 ): Promise<Job[]> {
   assert(limit > 0 && limit <= ARCHIVE_READ_MAX, "a look at what to archive is bounded");
-  const branches = await branchesWithWork(database);
+  const branches = (await branchesWithWork(database)).filter(
+    ({ status, queue }) =>
+      !without.some((range) => range.status === status && range.queue === queue),
+  );
   if (branches.length === 0) return [];
   const keys: { id: JobId }[] = [];
   let bytes = 0;

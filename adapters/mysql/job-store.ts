@@ -55,7 +55,8 @@ export function jobStore(database: Database): JobStore {
       return (await database.select(listPastBackstopSql(limit))).map(readRunningKey);
     },
     rescue: (keys, retention) => rescueJobs(database, keys, retention),
-    listArchivable: (limit, bytesMax) => listArchivable(database, limit, bytesMax),
+    listArchivable: (limit, bytesMax, without = []) =>
+      listArchivable(database, limit, bytesMax, without),
     deleteArchived: (keys) => deleteArchived(database, keys),
     countArchivable: (max) => countArchivable(database, max),
     async listRevocations(withinMs) {

@@ -147,6 +147,9 @@ export interface Rescued {
   readonly lostRaces: number;
 }
 
+/** What is archived in one order. */
+export type ArchiveRange = Pick<Job, "status" | "queue">;
+
 /** What the archiver read and copied, and may delete while it is unchanged: a Job is one. */
 export interface ArchivedKey {
   readonly id: JobId;
@@ -246,9 +249,13 @@ export interface JobStore {
 
   /**
    * Finished jobs whose `dueAt` has passed, at most `limit` (ARCHIVE_READ_MAX) and about `bytesMax` bytes of documents (one job at least); no lock
-   * is held. The statuses and queues that wait longest come first, within each the oldest.
+   * is held. The statuses and queues that wait longest come first, within each the oldest; those of `without` are passed over.
    */
-  listArchivable(limit: number, bytesMax: number): Promise<Job[]>;
+  listArchivable(
+    limit: number,
+    bytesMax: number,
+    without?: readonly ArchiveRange[],
+  ): Promise<Job[]>;
 
   /**
    * Event 20 for up to ARCHIVE_GROUP_MAX jobs: deletes those that are as they were read, with their dead letters; what others

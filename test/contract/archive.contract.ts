@@ -83,6 +83,17 @@ function lists(open: OpenStore): void {
         (await jobs.listArchivable(limit, BYTES)).map(({ id }) => id);
       assert.deepEqual(await ids(50), order);
       assert.deepEqual(await ids(3), order.slice(0, 3));
+      const without = [
+        { status: "cancelled", queue: 60 },
+        { status: "succeeded", queue: 60 },
+      ] as const;
+      const others = await jobs.listArchivable(50, BYTES, without);
+      assert.deepEqual(
+        others.map(({ id }) => id),
+        order.slice(2),
+      );
+      const ranges = rows.map(({ status, queue }) => ({ status, queue }));
+      assert.deepEqual(await jobs.listArchivable(50, BYTES, ranges), []);
     }),
   );
 

@@ -10,6 +10,7 @@ import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
+import type { ArchiveRange } from "#core/ports/job-store.ts";
 import { archiveJobs } from "#core/services/archiver/archive-jobs.ts";
 import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { type ApiClient, openClient } from "#test/support/api-client.ts";
@@ -162,8 +163,8 @@ describe("a job's life across both stores", { timeout: 120_000 }, () => {
     assert(shard !== undefined);
     const jobs = {
       ...shard.jobs,
-      listArchivable: (limit: number, bytesMax: number) =>
-        shard.jobs.listArchivable(Math.min(limit, groupMax), bytesMax),
+      listArchivable: (limit: number, ...rest: [number, (readonly ArchiveRange[])?]) =>
+        shard.jobs.listArchivable(Math.min(limit, groupMax), ...rest),
     };
     const write = async (entries: readonly HistoryEntry[]) => {
       await wait();

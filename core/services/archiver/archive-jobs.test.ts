@@ -2,12 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { insertParams } from "#adapters/cassandra/rows.ts";
-import { openMemoryHistory } from "#adapters/memory/history-store.ts";
-import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId } from "#core/domain/ids.ts";
-import type { Job } from "#core/domain/job.ts";
 import {
   ARCHIVE_COPY_MAX,
   ARCHIVE_READ_MAX,
@@ -15,79 +12,11 @@ import {
   TASK_KEPT_MS,
 } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
-import type { HistoryStore } from "#core/ports/history-store.ts";
 import { timestampRefusedByKeyspaces } from "#migrations/keyspaces-rules.ts";
-import { buildTask, plannedJob } from "#test/contract/builders.ts";
-import { ManualClock } from "#test/support/manual-clock.ts";
+import { buildTask } from "#test/contract/builders.ts";
+import { openWorld } from "#test/support/archiver-world.ts";
 import { archiveJobs } from "./archive-jobs.ts";
 import { runArchiver } from "./run-archiver.ts";
-
-/** Tells bodies apart, which is all that these tests ask of it. */
-const sha256 = (bytes: Uint8Array) => bytes.length.toString(16).padStart(64, "0");
-
-type Step = (verb: string) => void;
-
-function openWorld(options: { before?: Step; after?: Step } = {}) {
-  const clock = new ManualClock();
-  const asked: string[] = [];
-  const hooks = {
-    beforeCommit: async (verb: string) => {
-      asked.push(verb);
-      options.before?.(verb);
-    },
-    afterCommit: async (verb: string) => options.after?.(verb),
-  };
-  const shards = openMemoryShards({ clock, hooks });
-  const { tables } = shards;
-  const [shard] = shards.all();
-  assert(shard !== undefined);
-  const store = openMemoryHistory();
-  const written: HistoryEntry[][] = [];
-  const history = {
-    ...store,
-    async write(entries: readonly HistoryEntry[]) {
-      options.before?.("history");
-      await store.write(entries);
-      written.push([...entries]);
-      options.after?.("history");
-    },
-  };
-  const said: string[] = [];
-  const say = (message: string) => void said.push(message);
-  const logger = { info: say, warn: say, error: say };
-  const random = { bytes: (length: number) => new Uint8Array(length), unit: () => 0 };
-  const deps = { shard, history, clock, random, logger, sha256 };
-  const body = "b".repeat(1_000);
-  const { task, version } = buildTask(clock.nowMs(), {
-    version: {
-      request: { method: "POST", url: "https://a.example/x", headers: {}, body, bodyBase64: null },
-    },
-  });
-  tables.tasks.set(task.id, task);
-  tables.addVersion(version);
-  let made = 0;
-  const add = (count: number, changes: Partial<Job> = {}): JobId[] =>
-    Array.from({ length: count }, () => {
-      const nowMs = clock.nowMs();
-      const job: Job = {
-        ...plannedJob(task, nowMs, -made++ - 1),
-        status: "succeeded",
-        claimNo: 1,
-        attempt: 1,
-        finishedAtMs: nowMs,
-        dueAtMs: nowMs,
-        ...changes,
-      };
-      tables.jobs.set(job.id, job);
-      return job.id;
-    });
-  const archived = (id: JobId) => store.find(task.tenantId, id);
-  const nothingLost = async (ids: readonly JobId[]) => {
-    for (const id of ids)
-      assert.ok(tables.jobs.has(id) || (await archived(id)) !== null, "a job is in a store");
-  };
-  return { clock, tables, shard, deps, task, asked, written, said, add, archived, nothingLost };
-}
 
 const DAY_MS = 86_400_000;
 const FOR_EVER = Number.POSITIVE_INFINITY;
@@ -185,54 +114,6 @@ test("nothing is deleted while history is away", async () => {
   const { moved, end } = await runArchiver(deps, FOR_EVER);
   assert.deepEqual([moved, end, tables.jobs.size], [0, "stopped", 10]);
   assert.match(said.join("\n"), /are left in MySQL: later runs move them/);
-});
-
-test("what history took of a group goes when the rest failed, and nothing else does; the others are moved", async () => {
-  const { deps, task, said, add, archived } = openWorld();
-  const other = buildTask(0).task;
-  const others: JobId[] = [];
-  const hot = [...Array(3)].flatMap(() => {
-    others.push(...add(100, { taskId: other.id }));
-    return add(ARCHIVE_COPY_MAX);
-  });
-  /** What the hot partition takes of one write; of the others, all is taken. */
-  const takes = 100;
-  const history: Pick<HistoryStore, "write"> = {
-    async write(entries, onDurable) {
-      let left = takes;
-      const taken = entries.filter(({ job }) => job.taskId !== task.id || left-- > 0);
-      await deps.history.write(taken);
-      for (const entry of taken) onDurable?.(entry);
-      if (taken.length < entries.length) throw new StoreUnavailable("busy");
-    },
-  };
-  const { moved, end } = await archiveJobs({ ...deps, history }, FOR_EVER);
-  assert.deepEqual([moved, end], [hot.length + others.length, "drained"]);
-  for (const id of [...hot, ...others]) assert.ok(await archived(id));
-  assert.match(said[0] ?? "", /history is busy with some tasks' jobs/);
-});
-
-test("a partition that takes nothing keeps no other task's jobs in MySQL, and ends the run as stopped", async () => {
-  const { tables, deps, task, add } = openWorld();
-  const hot = add(2 * ARCHIVE_COPY_MAX);
-  add(ARCHIVE_COPY_MAX, { taskId: buildTask(0).task.id });
-  const tried: number[] = [];
-  const history: Pick<HistoryStore, "write"> = {
-    async write(entries, onDurable) {
-      tried.push(entries.length);
-      const taken = entries.filter(({ job }) => job.taskId !== task.id);
-      await deps.history.write(taken);
-      for (const entry of taken) onDurable?.(entry);
-      if (taken.length < entries.length) throw new StoreUnavailable("busy");
-    },
-  };
-  const { moved, end } = await archiveJobs({ ...deps, history }, FOR_EVER);
-  assert.deepEqual([moved, end], [ARCHIVE_COPY_MAX, "stopped"]);
-  assert.deepEqual(new Set(tables.jobs.keys()), new Set(hot));
-  assert.deepEqual(
-    tried.filter((count) => count > 0),
-    [ARCHIVE_COPY_MAX, ARCHIVE_COPY_MAX, ARCHIVE_COPY_MAX],
-  );
 });
 
 test("a job that history refuses is left alone and named, and all others are moved", async () => {

@@ -22,6 +22,7 @@ import {
 } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
+import type { ArchiveRange } from "#core/ports/job-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { Shard } from "#core/ports/shards.ts";
@@ -54,7 +55,7 @@ export async function archiveJobs(deps: ArchiverDeps, endMs: number): Promise<Ar
 interface Left {
   /** History did not take their jobs in time: no further ones of this read are tried, as they go to the same partitions. */
   readonly tasks: Set<TaskId>;
-  jobs: number;
+  readonly jobs: Job[];
   /** The first one's. The run ends with it once nothing that was read is taken: history is away. */
   failure: OperatingError | null;
 }
@@ -67,6 +68,8 @@ class Run {
   readonly #entries: HistoryEntries;
   /** What history refuses stays where it is, and in nobody's way. */
   readonly #refused = new Set<JobId>();
+  /** Where the last read has met what history was too busy for: the next one passes it over, or it would read nothing else. */
+  #busy: readonly ArchiveRange[] = [];
   /** Of a whole group. The run ends with it once nothing that was read is taken: it is history that is wrong, not the jobs. */
   #groupRefusal: OperatingError | null = null;
   #copied = 0;
@@ -96,8 +99,15 @@ class Run {
     const { clock, shard } = this.#deps;
     for (let idleReads = 0; idleReads < ARCHIVE_IDLE_READS_MAX; ) {
       if (clock.monotonicMs() >= this.#endMs) return "time-up";
-      const read = await shard.jobs.listArchivable(ARCHIVE_READ_MAX, ARCHIVE_READ_BYTES_MAX);
+      const without = this.#busy;
+      this.#busy = [];
+      const read = await shard.jobs.listArchivable(
+        ARCHIVE_READ_MAX,
+        ARCHIVE_READ_BYTES_MAX,
+        without,
+      );
       const jobs = read.filter(({ id }) => !this.#refused.has(id));
+      if (jobs.length === 0 && without.length > 0) continue;
       if (jobs.length === 0) return this.#groupRefusal === null ? "drained" : "stopped";
       const movedBefore = this.#moved;
       await this.#moveAll(jobs);
@@ -112,7 +122,7 @@ class Run {
     const groups = groupsOf(jobs);
     const copiedBefore = this.#copied;
     const first = Math.floor(random.unit() * groups.length);
-    const left: Left = { tasks: new Set(), jobs: 0, failure: null };
+    const left: Left = { tasks: new Set(), jobs: [], failure: null };
     let deleting: Promise<Deleted> | null = null;
     let sent = 0;
     for (let i = 0; i < groups.length && clock.monotonicMs() < this.#endMs; i++) {
@@ -134,15 +144,16 @@ class Run {
     if (deleting !== null) this.#count(await deleting, sent);
     const failure = left.failure ?? this.#groupRefusal;
     if (failure !== null && this.#copied === copiedBefore) throw failure;
-    if (left.failure !== null) this.#sayLeft(left, left.failure);
+    if (left.failure !== null) this.#putOff(left, left.failure);
   }
 
-  #sayLeft({ tasks, jobs }: Left, failure: OperatingError): void {
+  #putOff({ tasks, jobs }: Left, failure: OperatingError): void {
+    this.#busy = rangesOf(jobs);
     this.#deps.logger.warn(
       "history is busy with some tasks' jobs: what it has not taken is still in MySQL, and is tried again",
       {
         shard: this.#deps.shard.name,
-        count: jobs,
+        count: jobs.length,
         counters: { tasks: tasks.size },
         ...describeError(failure),
       },
@@ -159,7 +170,7 @@ class Run {
   /** Returns the jobs that are in history now: all but those that it refuses, is too busy for, or was too busy for before. */
   async #copy(group: readonly Job[], left: Left): Promise<Job[]> {
     const jobs = group.filter(({ taskId }) => !left.tasks.has(taskId));
-    left.jobs += group.length - jobs.length;
+    left.jobs.push(...group.filter(({ taskId }) => left.tasks.has(taskId)));
     const entries = await this.#entries.entriesOf(jobs);
     const durable = new Set<JobId>();
     let copied = [...jobs];
@@ -239,6 +250,10 @@ function groupsOf(jobs: readonly Job[]): Job[][] {
   return groups;
 }
 
+function rangesOf(jobs: readonly Job[]): ArchiveRange[] {
+  return [...new Map(jobs.map((job) => [`${job.status} ${job.queue}`, job])).values()];
+}
+
 function leave(
   left: Left,
   jobs: readonly Job[],
@@ -249,7 +264,7 @@ function leave(
   for (const job of jobs) {
     if (taken.has(job)) continue;
     left.tasks.add(job.taskId);
-    left.jobs++;
+    left.jobs.push(job);
   }
   left.failure ??= failure;
 }
