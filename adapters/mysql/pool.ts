@@ -85,7 +85,7 @@ export function openPool(options: PoolOptions): Pool {
     connection.once("end", () => live.delete(connection));
     connection.once("error", () => live.delete(connection));
   });
-  const stopClosingIdle = closeIdle(pool, idleMs);
+  const idle = watchIdle(pool, idleMs);
   const checked = new WeakSet<PoolConnection>();
   const checkSettings = settingsChecker(logger);
 
@@ -93,8 +93,8 @@ export function openPool(options: PoolOptions): Pool {
     async acquire(deadlineMs = ACQUIRE_MS) {
       const raw =
         account === null
-          ? await acquireRaw(pool, deadlineMs)
-          : await acquireAs(pool, account, deadlineMs);
+          ? await acquireRaw(pool, idle, deadlineMs)
+          : await acquireAs(pool, idle, account, deadlineMs);
       const connection = wrap(raw, () => live.delete(raw));
       if (checked.has(raw)) return connection;
       try {
@@ -108,7 +108,7 @@ export function openPool(options: PoolOptions): Pool {
     },
     close: () =>
       new Promise((resolve) => {
-        stopClosingIdle();
+        idle.stop();
         const timer = setTimeout(() => {
           for (const connection of live) connection.destroy();
           resolve();
@@ -121,24 +121,41 @@ export function openPool(options: PoolOptions): Pool {
   };
 }
 
+interface IdleWatch {
+  /** Whether a connection that was just handed out had not been used for so long that the server may have closed it. */
+  isStale(connection: PoolConnection): boolean;
+  stop(): void;
+}
+
 /**
  * Closes what nobody has used for `idleMs`. mysql2 would do so too, with a timer that keeps the process alive for as long as
  * the pool is open: a command that fails before it closes its pool would never end.
+ *
+ * A function that is frozen between two requests has no timers, and its monotonic clock may stand still: what it is handed when it goes
+ * on is looked at once more, by both clocks, whichever is ahead.
  */
-function closeIdle(pool: ReturnType<typeof createPool>, idleMs: number): () => void {
-  const idleSince = new Map<PoolConnection, number>();
+function watchIdle(pool: ReturnType<typeof createPool>, idleMs: number): IdleWatch {
+  const idleSince = new Map<PoolConnection, { monotonicMs: number; wallMs: number }>();
+  const stale = new WeakSet<PoolConnection>();
+  const isOld = ({ monotonicMs, wallMs }: { monotonicMs: number; wallMs: number }) =>
+    performance.now() - monotonicMs >= idleMs || Date.now() - wallMs >= idleMs;
   pool.on("release", (connection: PoolConnection) => {
-    idleSince.set(connection, performance.now());
+    idleSince.set(connection, { monotonicMs: performance.now(), wallMs: Date.now() });
   });
-  pool.on("acquire", (connection: PoolConnection) => void idleSince.delete(connection));
+  pool.on("acquire", (connection: PoolConnection) => {
+    const since = idleSince.get(connection);
+    if (since === undefined) return;
+    idleSince.delete(connection);
+    if (isOld(since)) stale.add(connection);
+  });
   pool.on("connection", (connection: PoolConnection) => {
     connection.once("end", () => idleSince.delete(connection));
     connection.once("error", () => idleSince.delete(connection));
   });
   const timer = setInterval(
     () => {
-      for (const [connection, sinceMs] of idleSince) {
-        if (performance.now() - sinceMs < idleMs) continue;
+      for (const [connection, since] of idleSince) {
+        if (!isOld(since)) continue;
         idleSince.delete(connection);
         connection.destroy();
       }
@@ -146,12 +163,13 @@ function closeIdle(pool: ReturnType<typeof createPool>, idleMs: number): () => v
     Math.min(IDLE_CHECK_MS, idleMs),
   );
   timer.unref();
-  return () => clearInterval(timer);
+  return { isStale: (connection) => stale.has(connection), stop: () => clearInterval(timer) };
 }
 
 /** With the account as it is known; when the server refuses it, with the one that is fetched then. */
 async function acquireAs(
   pool: ReturnType<typeof createPool>,
+  idle: IdleWatch,
   account: RotatingAccount,
   deadlineMs: number,
 ): Promise<PoolConnection> {
@@ -160,13 +178,13 @@ async function acquireAs(
   const used = await account.current(deadlineMs);
   useAccount(pool, used);
   try {
-    return await acquireRaw(pool, leftMs());
+    return await acquireRaw(pool, idle, leftMs());
   } catch (error) {
     if (!(error instanceof DriverFault) || !isAccountRefused(error)) throw error;
   }
   useAccount(pool, await account.after(used, leftMs()));
   try {
-    return await acquireRaw(pool, leftMs());
+    return await acquireRaw(pool, idle, leftMs());
   } catch (error) {
     if (!(error instanceof DriverFault) || !isAccountRefused(error)) throw error;
     // A rotation that is under way: the account follows.
@@ -192,6 +210,7 @@ function useAccount(
 /** mysql2 lets a caller wait for ever. One that has given up hands the connection on when it comes after all. */
 function acquireRaw(
   pool: ReturnType<typeof createPool>,
+  idle: IdleWatch,
   deadlineMs: number,
 ): Promise<PoolConnection> {
   return new Promise((resolve, reject) => {
@@ -202,15 +221,22 @@ function acquireRaw(
         new StoreUnavailable(`no connection to MySQL was free within ${Math.round(deadlineMs)} ms`),
       );
     }, deadlineMs);
-    pool.getConnection((error, connection) => {
-      if (givenUp) {
-        if (error === null) connection.release();
-        return;
-      }
-      clearTimeout(timer);
-      if (error) reject(toFault(error));
-      else resolve(connection);
-    });
+    const take = () =>
+      pool.getConnection((error, connection) => {
+        if (error === null && idle.isStale(connection)) {
+          connection.destroy();
+          if (!givenUp) take();
+          return;
+        }
+        if (givenUp) {
+          if (error === null) connection.release();
+          return;
+        }
+        clearTimeout(timer);
+        if (error) reject(toFault(error));
+        else resolve(connection);
+      });
+    take();
   });
 }
 

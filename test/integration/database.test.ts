@@ -5,6 +5,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
+import { IDLE_MS } from "#adapters/mysql/deadlines.ts";
+import { openPool } from "#adapters/mysql/pool.ts";
 import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
 import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 import type { LogFields, Logger } from "#core/ports/logger.ts";
@@ -263,6 +265,33 @@ describe("database", () => {
     });
     const [code] = await once(child, "exit", { signal: AbortSignal.timeout(10_000) });
     assert.equal(code, 0);
+  });
+
+  test("connections from before a freeze are not used after it, though no timer ran and the monotonic clock stood still", async (t) => {
+    const { mysqlUrl, databasePrefix } = databases;
+    const name = shardDatabase("0", databasePrefix);
+    const pool = openPool({ mysqlUrl, database: name, size: 3, logger: null });
+    const acquireAll = async () => {
+      const connections = await Promise.all([1, 2, 3].map(() => pool.acquire()));
+      const ids = await Promise.all(
+        connections.map(async (one) => (await one.select("SELECT CONNECTION_ID()"))[0]?.[0]),
+      );
+      for (const one of connections) one.release();
+      return ids.sort();
+    };
+    try {
+      const before = await acquireAll();
+      assert.deepEqual(await acquireAll(), before, "they are kept");
+      t.mock.timers.enable({ apis: ["Date"], now: Date.now() });
+      t.mock.timers.setTime(Date.now() + IDLE_MS - 1_000);
+      assert.deepEqual(await acquireAll(), before, "while they are young");
+      t.mock.timers.setTime(Date.now() + IDLE_MS);
+      const after = await acquireAll();
+      assert.ok(!after.some((id) => before.includes(id)));
+      assert.deepEqual(await acquireAll(), after, "and new ones are kept again");
+    } finally {
+      await pool.close();
+    }
   });
 
   test("a server that is away is an error of each call, in time, and its return is noticed", async () => {
