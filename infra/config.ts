@@ -4,6 +4,7 @@
  * A cell is everything that a group of tenants needs, in one region. One more cell, or region, is one more line in `stages`.
  */
 import type { Node } from "constructs";
+import { DUE_SOON_COUNTED_MAX } from "#core/ports/metrics.ts";
 import { reconcilerEnv } from "#functions/reconciler/env.ts";
 
 /** `localstack`: what an emulator runs of a cell (emulated-cell.ts). */
@@ -234,7 +235,7 @@ function faultOf({
   ...cell
 }: CellConfig): string | null {
   const { zones, natGateways } = network;
-  const { executorsMin, executorsMax, executorSpotPercent } = workers;
+  const { executorsMin, executorsMax, executorSpotPercent, dueSoonPerExecutor } = workers;
   const faults: readonly [boolean, string][] = [
     [!/^[a-z][a-z0-9]{0,9}$/.test(name), "its name has 1 to 10 small letters and digits"],
     [!/^[a-z]{2}(-[a-z]+)+-\d$/.test(region), `"${region}" is no region`],
@@ -252,6 +253,11 @@ function faultOf({
     [workers.schedulers < 2, `${workers.schedulers} schedulers: at least 2`],
     [executorsMin < 2, `${executorsMin} executors: at least 2`],
     [executorsMax < executorsMin, `${executorsMin} to ${executorsMax} executors`],
+    // Where the count ends before the target is passed, scaling is content and no more are started.
+    [
+      !(dueSoonPerExecutor >= 1 && dueSoonPerExecutor * executorsMax <= DUE_SOON_COUNTED_MAX),
+      `${dueSoonPerExecutor} jobs due soon for each of ${executorsMax} executors (dueSoonPerExecutor × executorsMax): 1 to ${DUE_SOON_COUNTED_MAX} in all, as no more are counted`,
+    ],
     [executorSpotPercent < 0 || executorSpotPercent > 100, `${executorSpotPercent} % on Spot`],
     [
       cell.tickConcurrency !== null && cell.tickConcurrency < 3,

@@ -10,7 +10,7 @@ export class MemoryBacklogStore implements BacklogStore {
     this.#tables = tables;
   }
 
-  measure(countedMax: number, soonMs: number): Promise<Backlog> {
+  measure(countedMax: number, soonMs: number, soonCountedMax: number): Promise<Backlog> {
     return this.#tables.transact("measure", (nowMs) => {
       const { jobs, workers } = this.#tables;
       const counted = (many: readonly unknown[]) => Math.min(many.length, countedMax);
@@ -18,15 +18,13 @@ export class MemoryBacklogStore implements BacklogStore {
         ({ status, dueAtMs }) => status === "waiting" && dueAtMs <= nowMs,
       );
       const priorities = PRIORITIES.map((priority): [Priority, PriorityBacklog] => {
-        const soon = this.#pendingAt(priority, nowMs + soonMs);
-        const due = soon.filter((dueAtMs) => dueAtMs <= nowMs);
+        const due = this.#pendingAt(priority, nowMs);
         const unmade = this.#unmadeAt(priority, nowMs);
         return [
           priority,
           {
             due: counted(due),
             oldestDueAtMs: earliest(due),
-            soon: counted(soon),
             unmadeSinceMs: earliest(unmade),
           },
         ];
@@ -34,6 +32,10 @@ export class MemoryBacklogStore implements BacklogStore {
       return {
         nowMs,
         priorities: new Map(priorities),
+        dueSoon: Math.min(
+          PRIORITIES.flatMap((priority) => this.#pendingAt(priority, nowMs + soonMs)).length,
+          soonCountedMax,
+        ),
         limitsWaiting: counted(waiting),
         liveWorkers: [...workers.values()].filter(
           ({ fencedAtMs, leaseUntilMs }) => fencedAtMs === null && leaseUntilMs > nowMs,

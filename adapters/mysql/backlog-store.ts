@@ -13,12 +13,24 @@ import {
 import type { Database } from "./transaction.ts";
 
 export function backlogStore(database: Database): BacklogStore {
-  return { measure: (countedMax, soonMs) => measure(database, countedMax, soonMs) };
+  return {
+    measure: (countedMax, soonMs, soonCountedMax) =>
+      measure(database, { countedMax, soonMs, soonCountedMax }),
+  };
 }
 
 type Head = WaitingRange & { readonly dueAtMs: number };
 
-async function measure(database: Database, countedMax: number, soonMs: number): Promise<Backlog> {
+interface Bounds {
+  readonly countedMax: number;
+  readonly soonMs: number;
+  readonly soonCountedMax: number;
+}
+
+async function measure(
+  database: Database,
+  { countedMax, soonMs, soonCountedMax }: Bounds,
+): Promise<Backlog> {
   const [row = []] = await database.select(selectBacklogHeadsSql(soonMs), BACKLOG_MS);
   const [now, liveWorkers, ...cells] = row;
   const nowMs = readInstant(now);
@@ -26,28 +38,24 @@ async function measure(database: Database, countedMax: number, soonMs: number): 
     const head = cells[PRIORITIES.length + at] ?? null;
     return head === null ? [] : [{ ...range, dueAtMs: readInstant(head) }];
   });
-  const ofPriority = (priority: Priority) =>
-    heads.filter(
-      ({ status, queue }) => status === "pending" && priorityOfQueue(queue) === priority,
-    );
   const isDue = ({ dueAtMs }: Head) => dueAtMs <= nowMs;
+  const pending = heads.filter(({ status }) => status === "pending");
+  const due = (priority: Priority) =>
+    pending.filter((head) => priorityOfQueue(head.queue) === priority && isDue(head));
   const limited = heads.filter((head) => head.status === "waiting" && isDue(head));
-  const counted = await countEach(database, countedMax, [
-    ...PRIORITIES.flatMap((priority) => [
-      { ranges: ofPriority(priority).filter(isDue), aheadMs: 0 },
-      { ranges: ofPriority(priority), aheadMs: soonMs },
-    ]),
-    { ranges: limited, aheadMs: 0 },
+  const [dueSoon = 0, limitsWaiting = 0, ...counted] = await countEach(database, [
+    { ranges: pending, aheadMs: soonMs, max: soonCountedMax },
+    { ranges: limited, aheadMs: 0, max: countedMax },
+    ...PRIORITIES.map((priority) => ({ ranges: due(priority), aheadMs: 0, max: countedMax })),
   ]);
   const priorities = PRIORITIES.map((priority, rank): [Priority, PriorityBacklog] => {
-    const dueHeads = ofPriority(priority).filter(isDue);
+    const dueHeads = due(priority);
     return [
       priority,
       {
-        due: counted[2 * rank] ?? 0,
+        due: counted[rank] ?? 0,
         oldestDueAtMs:
           dueHeads.length === 0 ? null : Math.min(...dueHeads.map(({ dueAtMs }) => dueAtMs)),
-        soon: counted[2 * rank + 1] ?? 0,
         unmadeSinceMs: readInstantOrNull(cells[rank] ?? null),
       },
     ];
@@ -55,20 +63,17 @@ async function measure(database: Database, countedMax: number, soonMs: number): 
   return {
     nowMs,
     priorities: new Map(priorities),
-    limitsWaiting: counted.at(-1) ?? 0,
+    dueSoon,
+    limitsWaiting,
     liveWorkers: Number(liveWorkers),
   };
 }
 
 /** One statement for all that have anything to count. */
-async function countEach(
-  database: Database,
-  max: number,
-  counts: readonly Count[],
-): Promise<number[]> {
+async function countEach(database: Database, counts: readonly Count[]): Promise<number[]> {
   const some = counts.filter(({ ranges }) => ranges.length > 0);
   if (some.length === 0) return counts.map(() => 0);
-  const [row = []] = await database.select(countBacklogSql(some, max), BACKLOG_MS);
+  const [row = []] = await database.select(countBacklogSql(some), BACKLOG_MS);
   const answers = row.map(Number);
   return counts.map(({ ranges }) => (ranges.length === 0 ? 0 : (answers.shift() ?? 0)));
 }

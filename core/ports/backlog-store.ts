@@ -6,8 +6,6 @@ export interface PriorityBacklog {
   readonly due: number;
   /** When the one of them was due that waits longest; null: none waits. */
   readonly oldestDueAtMs: number | null;
-  /** Pending jobs that are due or will be soon, counted up to a maximum. */
-  readonly soon: number;
   /** The earliest run that is due and no job yet; null: there is none. */
   readonly unmadeSinceMs: number | null;
 }
@@ -16,6 +14,8 @@ export interface Backlog {
   /** The database's now. */
   readonly nowMs: number;
   readonly priorities: ReadonlyMap<Priority, PriorityBacklog>;
+  /** Pending jobs of all priorities that are due or will be soon, counted up to a maximum of its own. */
+  readonly dueSoon: number;
   /** Jobs that are due and wait under a limit, counted up to a maximum. */
   readonly limitsWaiting: number;
   /** Executors with a live lease. */
@@ -24,6 +24,9 @@ export interface Backlog {
 
 /** How much of a shard's work waits, for whoever watches: no service decides by it. */
 export interface BacklogStore {
-  /** Reads at most `countedMax` entries for each count: some ms, whatever waits. `soonMs` is ahead of the database's now. */
-  measure(countedMax: number, soonMs: number): Promise<Backlog>;
+  /**
+   * Reads at most `countedMax` entries for each count, and `soonCountedMax` for that of what is due by `soonMs` after the database's now:
+   * some ms, whatever waits.
+   */
+  measure(countedMax: number, soonMs: number, soonCountedMax: number): Promise<Backlog>;
 }

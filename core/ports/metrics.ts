@@ -150,7 +150,7 @@ export const GAUGES = {
     unit: "Count",
     by: "service",
     services: ["reconciler"],
-    help: "Jobs due within DUE_SOON_MS, late ones included, counted up to BACKLOG_COUNTED_MAX for each priority",
+    help: "Jobs due within DUE_SOON_MS, late ones included, counted up to DUE_SOON_COUNTED_MAX for all priorities together",
   },
   due_soon_per_executor: {
     name: "DueSoonPerExecutor",
@@ -270,6 +270,11 @@ export const LAG_BOUNDS_MS = [
 
 /** Backlogs are counted up to here, for each priority: enough to tell a peak from a standstill. */
 export const BACKLOG_COUNTED_MAX = 20_000;
+/**
+ * What is due soon is counted further, once for all priorities: executors are scaled on its share of each, which has to tell at the
+ * most executors still whether more are wanted (infra/config.ts holds its figures to this).
+ */
+export const DUE_SOON_COUNTED_MAX = 100_000;
 /** What is due so soon counts for scaling: about what a new executor takes to start. */
 export const DUE_SOON_MS = 60_000;
 

@@ -93,6 +93,11 @@ describe("figures of a cell", () => {
     ["1 schedulers", workers({ schedulers: 1 })],
     ["1 executors", workers({ executorsMin: 1 })],
     ["4 to 3 executors", workers({ executorsMin: 4, executorsMax: 3 })],
+    [
+      "30000 jobs due soon for each of 4 executors (dueSoonPerExecutor × executorsMax)",
+      workers({ dueSoonPerExecutor: 30_000 }),
+    ],
+    ["0 jobs due soon", workers({ dueSoonPerExecutor: 0 })],
     ["101 % on Spot", workers({ executorSpotPercent: 101 })],
     ["no address", of({ ...good, alarmEmail: "somebody" })],
     ["1 minutes without a job", of({ ...good, nothingMadeMinutes: 1 })],

@@ -13,13 +13,17 @@ export function backlogStoreContract(name: string, open: OpenStore): void {
     test(
       "an empty shard has no backlog",
       onStore(open, async ({ shard }) => {
-        const { priorities, limitsWaiting, liveWorkers } = await shard.backlog.measure(10, 1_000);
-        const none = { due: 0, oldestDueAtMs: null, soon: 0, unmadeSinceMs: null };
+        const { priorities, dueSoon, limitsWaiting, liveWorkers } = await shard.backlog.measure(
+          10,
+          1_000,
+          10,
+        );
+        const none = { due: 0, oldestDueAtMs: null, unmadeSinceMs: null };
         assert.deepEqual(
           [...priorities],
           PRIORITIES.map((priority) => [priority, none]),
         );
-        assert.deepEqual({ limitsWaiting, liveWorkers }, { limitsWaiting: 0, liveWorkers: 0 });
+        assert.deepEqual([dueSoon, limitsWaiting, liveWorkers], [0, 0, 0]);
       }),
     );
 
@@ -41,20 +45,24 @@ export function backlogStoreContract(name: string, open: OpenStore): void {
         await put({ queue: 33, dueAtMs: nowMs - 5_000, status: "waiting" });
         await put({ queue: 1, dueAtMs: nowMs - 4_000, status: "waiting" });
         await put({ queue: 34, dueAtMs: nowMs + 5_000, status: "waiting" });
-        const { priorities, limitsWaiting } = await shard.backlog.measure(100, 60_000);
+        const { priorities, dueSoon, limitsWaiting } = await shard.backlog.measure(
+          100,
+          60_000,
+          100,
+        );
         assert.deepEqual(
           [...priorities],
           [
-            ["critical", { due: 2, oldestDueAtMs: nowMs - 90_000, soon: 2, unmadeSinceMs: null }],
-            ["high", { due: 0, oldestDueAtMs: null, soon: 1, unmadeSinceMs: null }],
-            ["normal", { due: 0, oldestDueAtMs: null, soon: 0, unmadeSinceMs: null }],
-            ["low", { due: 1, oldestDueAtMs: nowMs - 5_000, soon: 1, unmadeSinceMs: null }],
+            ["critical", { due: 2, oldestDueAtMs: nowMs - 90_000, unmadeSinceMs: null }],
+            ["high", { due: 0, oldestDueAtMs: null, unmadeSinceMs: null }],
+            ["normal", { due: 0, oldestDueAtMs: null, unmadeSinceMs: null }],
+            ["low", { due: 1, oldestDueAtMs: nowMs - 5_000, unmadeSinceMs: null }],
           ],
         );
-        assert.equal(limitsWaiting, 2);
-        const bounded = await shard.backlog.measure(1, 60_000);
+        assert.deepEqual([dueSoon, limitsWaiting], [4, 2]);
+        const bounded = await shard.backlog.measure(1, 60_000, 3);
         assert.equal(bounded.priorities.get("critical")?.due, 1);
-        assert.equal(bounded.limitsWaiting, 1);
+        assert.deepEqual([bounded.dueSoon, bounded.limitsWaiting], [3, 1]);
       }),
     );
 
@@ -70,7 +78,7 @@ export function backlogStoreContract(name: string, open: OpenStore): void {
           { priority: "normal", nextRunAtMs: nowMs - 9_000, status: "paused" },
         ] as const)
           await addTask(store, { task });
-        const { priorities } = await shard.backlog.measure(10, 60_000);
+        const { priorities } = await shard.backlog.measure(10, 60_000, 10);
         const unmade = [...priorities].map(([priority, of]) => [priority, of.unmadeSinceMs]);
         assert.deepEqual(unmade, [
           ["critical", null],
@@ -87,7 +95,7 @@ export function backlogStoreContract(name: string, open: OpenStore): void {
         await shard.workers.register(makeWorker(), 60_000);
         await shard.workers.register(makeWorker(), 60_000);
         await shard.workers.register(makeWorker(), -5_000);
-        assert.equal((await shard.backlog.measure(10, 0)).liveWorkers, 2);
+        assert.equal((await shard.backlog.measure(10, 0, 10)).liveWorkers, 2);
       }),
     );
   });

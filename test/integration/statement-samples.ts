@@ -368,10 +368,9 @@ function singles(): Sample[] {
     listArchivableSql: archiveJobs.listArchivableSql(archiveJobs.ARCHIVE_BRANCHES, 1_000),
     countArchivableSql: archiveJobs.countArchivableSql(archiveJobs.ARCHIVE_BRANCHES, 100_000),
     selectBacklogHeadsSql: backlog.selectBacklogHeadsSql(60_000),
-    countBacklogSql: backlog.countBacklogSql(
-      [{ ranges: backlog.WAITING_RANGES, aheadMs: 60_000 }],
-      20_000,
-    ),
+    countBacklogSql: backlog.countBacklogSql([
+      { ranges: backlog.WAITING_RANGES, aheadMs: 60_000, max: 20_000 },
+    ]),
     lockEndedTasksSql: purgeTasks.lockEndedTasksSql(86_400_000, 100),
     listExpiredKeysSql: idempotencyKeys.listExpiredKeysSql(100),
     insertWorkerSql: workers.insertWorkerSql(WORKER, 6_000),

@@ -54,16 +54,17 @@ export function selectBacklogHeadsSql(aheadMs: number): string {
 export interface Count {
   readonly ranges: readonly WaitingRange[];
   readonly aheadMs: number;
+  readonly max: number;
 }
 
 /**
- * Jobs that wait, each count up to `max`.
+ * Jobs that wait, each count up to its `max`.
  *
  * Index: queue, an exact range per branch; it covers the statement. Locks: none. Isolation: READ COMMITTED.
  * Result: one row, a column per count.
  */
-export function countBacklogSql(counts: readonly Count[], max: number): string {
-  const looks = counts.map(({ ranges, aheadMs }) => {
+export function countBacklogSql(counts: readonly Count[]): string {
+  const looks = counts.map(({ ranges, aheadMs, max }) => {
     const branches = ranges.map((one) => `(SELECT 1 ${range(one, aheadMs)} LIMIT ${integer(max)})`);
     return `(SELECT COUNT(*) FROM (${branches.join(" UNION ALL ")} LIMIT ${integer(max)}) AS counted)`;
   });

@@ -10,9 +10,9 @@ import { noteBacklog, watchBacklog } from "./watch-backlog.ts";
 const NOW_MS = 1_800_000_000_000;
 
 function backlog(changes: Partial<Backlog> = {}): Backlog {
-  const none = { due: 0, oldestDueAtMs: null, soon: 0, unmadeSinceMs: null };
+  const none = { due: 0, oldestDueAtMs: null, unmadeSinceMs: null };
   const priorities = new Map(PRIORITIES.map((priority) => [priority, none]));
-  return { nowMs: NOW_MS, priorities, limitsWaiting: 0, liveWorkers: 0, ...changes };
+  return { nowMs: NOW_MS, priorities, dueSoon: 0, limitsWaiting: 0, liveWorkers: 0, ...changes };
 }
 
 function levels() {
@@ -30,10 +30,11 @@ function levels() {
 test("a look becomes levels: ages in seconds, 0 where nothing waits, what is due soon for each executor", () => {
   const gauges = levels();
   const { priorities } = backlog();
-  const waits = { due: 7, oldestDueAtMs: NOW_MS - 1_500, soon: 90, unmadeSinceMs: NOW_MS - 400 };
+  const waits = { due: 7, oldestDueAtMs: NOW_MS - 1_500, unmadeSinceMs: NOW_MS - 400 };
   noteBacklog(
     backlog({
       priorities: new Map([...priorities, ["high", waits]]),
+      dueSoon: 90,
       limitsWaiting: 4,
       liveWorkers: 2,
     }),
@@ -51,8 +52,7 @@ test("a look becomes levels: ages in seconds, 0 where nothing waits, what is due
 
 test("without an executor everything that is due soon is for the next one", () => {
   const gauges = levels();
-  const waits = { due: 0, oldestDueAtMs: null, soon: 30, unmadeSinceMs: null };
-  noteBacklog(backlog({ priorities: new Map([["low", waits]]) }), gauges);
+  noteBacklog(backlog({ dueSoon: 30 }), gauges);
   assert.deepEqual(gauges.read.due_soon_per_executor, [30]);
 });
 
@@ -93,4 +93,29 @@ test("an error that no later look could do better ends it", async () => {
     gauges: levels(),
   };
   await assert.rejects(watchBacklog(deps, clock.monotonicMs() + 1), StoreRefused);
+});
+
+test("executors are scaled to the most that any stage has, whatever waits: the count does not end before", async () => {
+  const [pending, target, executorsMax] = [1_000_000, 2_000, 40];
+  let executors = 2;
+  for (let step = 0; step < 10; step++) {
+    const gauges = levels();
+    const clock = new ManualClock();
+    const measure = async (_countedMax: number, _soonMs: number, soonCountedMax: number) =>
+      backlog({ dueSoon: Math.min(pending, soonCountedMax), liveWorkers: executors });
+    const say = () => {};
+    await watchBacklog(
+      {
+        shard: { name: "0", backlog: { measure } },
+        clock,
+        logger: { info: say, warn: say, error: say },
+        gauges,
+      },
+      clock.monotonicMs() + 1,
+    );
+    // As target tracking reckons.
+    const [perExecutor = 0] = gauges.read.due_soon_per_executor ?? [];
+    executors = Math.min(executorsMax, Math.ceil((executors * perExecutor) / target));
+  }
+  assert.equal(executors, executorsMax);
 });

@@ -8,7 +8,12 @@ import { MEASURE_PERIOD_MS } from "#core/domain/limits.ts";
 import type { Backlog } from "#core/ports/backlog-store.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
-import { BACKLOG_COUNTED_MAX, DUE_SOON_MS, type Gauges } from "#core/ports/metrics.ts";
+import {
+  BACKLOG_COUNTED_MAX,
+  DUE_SOON_COUNTED_MAX,
+  DUE_SOON_MS,
+  type Gauges,
+} from "#core/ports/metrics.ts";
 import type { Shard } from "#core/ports/shards.ts";
 
 export interface WatchDeps {
@@ -38,7 +43,10 @@ async function measureOnce(
   failedBefore: boolean,
 ): Promise<boolean> {
   try {
-    noteBacklog(await shard.backlog.measure(BACKLOG_COUNTED_MAX, DUE_SOON_MS), gauges);
+    noteBacklog(
+      await shard.backlog.measure(BACKLOG_COUNTED_MAX, DUE_SOON_MS, DUE_SOON_COUNTED_MAX),
+      gauges,
+    );
     return true;
   } catch (error) {
     if (!(error instanceof OperatingError) || !error.retryable) throw error;
@@ -53,15 +61,13 @@ async function measureOnce(
 
 /** One look, as levels. */
 export function noteBacklog(backlog: Backlog, gauges: Gauges): void {
-  const { nowMs, priorities, limitsWaiting, liveWorkers } = backlog;
+  const { nowMs, priorities, dueSoon, limitsWaiting, liveWorkers } = backlog;
   const ageSeconds = (sinceMs: number | null) =>
     sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1_000;
-  let dueSoon = 0;
-  for (const [priority, { due, oldestDueAtMs, soon, unmadeSinceMs }] of priorities) {
+  for (const [priority, { due, oldestDueAtMs, unmadeSinceMs }] of priorities) {
     gauges.gaugeOf("backlog", priority, due);
     gauges.gaugeOf("oldest_due_age", priority, ageSeconds(oldestDueAtMs));
     gauges.gaugeOf("materialize_behind", priority, ageSeconds(unmadeSinceMs));
-    dueSoon += soon;
   }
   gauges.gauge("due_soon", dueSoon);
   gauges.gauge("due_soon_per_executor", Math.round(dueSoon / Math.max(1, liveWorkers)));
