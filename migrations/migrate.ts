@@ -13,7 +13,7 @@ import {
   SHARD_NAMES,
   shardDatabase,
 } from "#adapters/mysql/database-names.ts";
-import { readFault, translate } from "#adapters/mysql/errors.ts";
+import { type DriverFault, isLockWait, readFault, translate } from "#adapters/mysql/errors.ts";
 import { ConfigurationInvalid, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 
 export interface MigrateOptions {
@@ -22,9 +22,23 @@ export interface MigrateOptions {
   /** First part of every database's name; tests choose their own. */
   readonly databasePrefix?: string;
   readonly onProgress?: (line: string) => void;
+  /** How long a table that is in use is waited for, and how often it is tried; default BLOCKED. */
+  readonly blocked?: Blocked;
+}
+
+interface Blocked {
+  readonly everyMs: number;
+  readonly forMs: number;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
+/**
+ * While a change of a table waits for those who use it (a long read is enough), all other statements on the table wait behind it: the
+ * system stands still. So it waits no longer than this, gives way, and is tried again. A server whose client is gone gives up then too.
+ */
+const LOCK_WAIT_SECONDS = 1;
+/** In all shorter than the 600 s that the function of a deploy has. */
+const BLOCKED: Blocked = { everyMs: 10_000, forMs: 480_000 };
 const ROOM = import.meta.dirname;
 
 /**
@@ -33,13 +47,27 @@ const ROOM = import.meta.dirname;
  */
 export async function migrate(options: MigrateOptions): Promise<void> {
   const { mysqlUrl, databasePrefix = DATABASE_PREFIX, onProgress = () => {} } = options;
+  const { everyMs, forMs } = options.blocked ?? BLOCKED;
+  const patience = { everyMs, endsAt: performance.now() + forMs };
   if (!URL.canParse(mysqlUrl)) {
     throw new ConfigurationInvalid("MYSQL_URL has to look like mysql://user:password@host:3306");
   }
   try {
-    await migrateDatabase(mysqlUrl, controlDatabase(databasePrefix), "control", onProgress);
+    await migrateDatabase(
+      mysqlUrl,
+      controlDatabase(databasePrefix),
+      "control",
+      patience,
+      onProgress,
+    );
     for (const shard of SHARD_NAMES) {
-      await migrateDatabase(mysqlUrl, shardDatabase(shard, databasePrefix), "shard", onProgress);
+      await migrateDatabase(
+        mysqlUrl,
+        shardDatabase(shard, databasePrefix),
+        "shard",
+        patience,
+        onProgress,
+      );
     }
   } catch (error) {
     throw describeFailure(error, mysqlUrl);
@@ -62,6 +90,7 @@ async function migrateDatabase(
   mysqlUrl: string,
   database: string,
   set: "control" | "shard",
+  patience: Patience,
   onProgress: (line: string) => void,
 ): Promise<void> {
   const server = open(mysqlUrl);
@@ -76,20 +105,60 @@ async function migrateDatabase(
   try {
     const provider = new SqlFiles(join(ROOM, set), () => listApplied(mysqlUrl, database));
     const migrator = new Migrator({ db, provider });
-    const { error, results = [] } = await migrator.migrateToLatest();
-    for (const { migrationName, status } of results) {
-      if (status === "Success") onProgress(`${database}: applied ${migrationName}`);
+    for (;;) {
+      const { error, results = [] } = await migrator.migrateToLatest();
+      for (const { migrationName, status } of results) {
+        if (status === "Success") onProgress(`${database}: applied ${migrationName}`);
+      }
+      if (error === undefined) return;
+      const failed = results.find(({ status }) => status === "Error");
+      const fault = readFault(error);
+      if (failed === undefined || fault === null) throw error;
+      const file = `${database}: ${failed.migrationName}`;
+      if (isLockWait(fault)) await waitForOthers(db, file, fault, patience);
+      else if (translate(fault, false) instanceof StoreRefused)
+        throw new StoreRefused(`${file} was refused: ${fault.message}`, { cause: fault });
+      else throw error;
     }
-    if (error === undefined) return;
-    const failed = results.find(({ status }) => status === "Error");
-    const fault = readFault(error);
-    if (failed === undefined || fault === null) throw error;
-    if (!(translate(fault, false) instanceof StoreRefused)) throw error;
-    const what = `${database}: ${failed.migrationName} was refused: ${fault.message}`;
-    throw new StoreRefused(what, { cause: fault });
   } finally {
     await db.destroy();
   }
+}
+
+interface Patience {
+  readonly everyMs: number;
+  /** On the monotonic clock: throws at the first wait after that. */
+  readonly endsAt: number;
+}
+
+/** Until the next try of a file that met a table in use. */
+async function waitForOthers(
+  db: Kysely<unknown>,
+  file: string,
+  fault: DriverFault,
+  { everyMs, endsAt }: Patience,
+): Promise<void> {
+  if (performance.now() + everyMs > endsAt) {
+    const what = `${file} was not applied: its table was in use at every try; ${await describeOldest(db)}`;
+    throw new StoreUnavailable(what, { cause: fault });
+  }
+  await new Promise((wake) => setTimeout(wake, everyMs));
+}
+
+/** The oldest transaction; of those that use a table of ours, where the server's performance schema is on and tells. */
+async function describeOldest(db: Kysely<unknown>): Promise<string> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT trx_mysql_thread_id AS id FROM information_schema.innodb_trx
+    LEFT JOIN (
+      SELECT DISTINCT processlist_id FROM performance_schema.metadata_locks JOIN performance_schema.threads ON thread_id = owner_thread_id
+      WHERE object_type = 'TABLE' AND object_schema = DATABASE() AND lock_status = 'GRANTED'
+    ) AS users ON processlist_id = trx_mysql_thread_id
+    WHERE trx_mysql_thread_id <> CONNECTION_ID() ORDER BY processlist_id IS NULL, trx_started LIMIT 1`
+    .execute(db)
+    .catch(() => ({ rows: [] }));
+  const [oldest] = rows;
+  if (oldest === undefined) return "SHOW PROCESSLIST may tell by whom";
+  return `the oldest transaction is that of connection ${oldest.id}: let it end, or KILL ${oldest.id}`;
 }
 
 function open(mysqlUrl: string, database?: string): Kysely<unknown> {
@@ -100,6 +169,11 @@ function open(mysqlUrl: string, database?: string): Kysely<unknown> {
     connectTimeout: CONNECT_TIMEOUT_MS,
     timezone: "Z",
   });
+  // The database itself is made without it: nobody waits behind that.
+  if (database !== undefined)
+    pool.on("connection", (connection) => {
+      connection.query(`SET SESSION lock_wait_timeout = ${LOCK_WAIT_SECONDS}`, () => {});
+    });
   return new Kysely<unknown>({ dialect: new MysqlDialect({ pool }) });
 }
 

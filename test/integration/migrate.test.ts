@@ -4,6 +4,7 @@ import { after, describe, test } from "node:test";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { migrate } from "#migrations/migrate.ts";
+import { eventually } from "#test/support/eventually.ts";
 import { databaseNames, testMysqlUrl } from "./databases.ts";
 
 describe("migrate", () => {
@@ -66,6 +67,56 @@ describe("migrate", () => {
     } finally {
       await connection.query(`DELETE FROM ${list} WHERE timestamp LIKE '2099%'`);
       await connection.end();
+    }
+  });
+
+  test("a table that somebody reads is not waited for at the cost of everybody: it is tried again, and the reader is named", async () => {
+    const [reader, other] = await Promise.all([1, 2].map(() => createConnection(testMysqlUrl())));
+    assert.ok(reader && other);
+    const shard = `${databasePrefix}0`;
+    const isApplied = async () => {
+      const [rows] = await other.query<RowDataPacket[]>(`SHOW COLUMNS FROM ${shard}.tasks`);
+      return rows.some(({ Field }) => Field === "endpoint_key");
+    };
+    try {
+      // As the release before 0017 left it.
+      await other.query(`DELETE FROM ${shard}.kysely_migration WHERE name >= '0017'`);
+      await other.query(`ALTER TABLE ${shard}.tasks DROP COLUMN endpoint_key`);
+      await reader.query("BEGIN");
+      await reader.query(`SELECT COUNT(*) FROM ${shard}.tasks`);
+      const run = (forMs: number) =>
+        migrate({
+          mysqlUrl: testMysqlUrl(),
+          databasePrefix,
+          blocked: { everyMs: 200, forMs },
+        });
+      await assert.rejects(run(1_000), (error) => {
+        assert.ok(error instanceof StoreUnavailable);
+        assert.match(
+          error.message,
+          new RegExp(
+            `^${shard}: 0017_add_tasks_endpoint_key was not applied: its table was in use at every try; the oldest transaction is that of connection ${reader.threadId}: let it end, or KILL ${reader.threadId}$`,
+          ),
+        );
+        return true;
+      });
+      assert.equal(await isApplied(), false);
+      const running = run(60_000);
+      await eventually(async () => {
+        const [rows] = await other.query<RowDataPacket[]>(
+          "SELECT 1 FROM information_schema.processlist WHERE db = ? AND state = 'Waiting for table metadata lock'",
+          [shard],
+        );
+        assert.equal(rows.length, 1);
+      });
+      const from = performance.now();
+      await other.query(`SELECT COUNT(*) FROM ${shard}.tasks`);
+      assert.ok(performance.now() - from < 3_000, "others wait for a second behind it, no longer");
+      await reader.query("COMMIT");
+      await running;
+      assert.equal(await isApplied(), true);
+    } finally {
+      await Promise.all([reader.end(), other.end()]);
     }
   });
 
