@@ -10,6 +10,7 @@
  */
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -115,6 +116,7 @@ function keep(made: string, name: string): string {
   const hash = createHash("sha256");
   for (const file of files) hash.update(`${file}\0`).update(readFileSync(join(made, file)));
   const kept = join(BUNDLES, `${name}-${hash.digest("hex").slice(0, 16)}`);
+  openToAll(existsSync(kept) ? kept : made);
   if (existsSync(kept)) return kept;
   try {
     renameSync(made, kept);
@@ -123,6 +125,16 @@ function keep(made: string, name: string): string {
     if (!existsSync(kept)) throw error;
   }
   return kept;
+}
+
+/**
+ * Lambda's zip keeps the modes of files, and the function runs as somebody else: what a narrow umask has made here would be unreadable
+ * there, for ever, as the hashes of assets do not see modes.
+ */
+function openToAll(directory: string): void {
+  chmodSync(directory, 0o755);
+  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true }))
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
 }
 
 function nameOf(entryFile: string): string {

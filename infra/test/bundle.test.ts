@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, describe, it } from "node:test";
@@ -88,6 +96,31 @@ describe("bundleEntry", () => {
     const first = bundleEntry("functions/reconciler/handler.ts");
     assert.equal(bundleEntry("functions/reconciler/handler.ts"), first);
     assert.match(readFileSync(join(first, "index.mjs"), "utf8"), /\nasync function runPasses\(/);
+  });
+  it("is readable by everybody, whatever the umask it is made under, and mended where it was made without", () => {
+    const build = () => bundleEntry("functions/migrate/handler.ts", { sourceMap: true });
+    const modesIn = (directory: string) => {
+      const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
+      const modes = entries.map((entry) => {
+        const mode = statSync(join(entry.parentPath, entry.name)).mode & 0o777;
+        return `${entry.isDirectory() ? "folder" : "file"} ${mode.toString(8)}`;
+      });
+      return [...new Set(modes)].sort();
+    };
+    const before = process.umask(0o077);
+    try {
+      rmSync(build(), { recursive: true });
+      const directory = build();
+      assert.deepEqual(modesIn(directory), ["file 644", "folder 755"]);
+      assert.equal(statSync(directory).mode & 0o777, 0o755);
+      chmodSync(join(directory, "index.mjs"), 0o600);
+      // As after a new release whose bundle is the same.
+      rmSync(`${directory.replace(/-[0-9a-f]{16}$/, "")}.json`);
+      assert.equal(build(), directory);
+      assert.deepEqual(modesIn(directory), ["file 644", "folder 755"]);
+    } finally {
+      process.umask(before);
+    }
   });
   it("has a source map where one is asked for", () => {
     const directory = bundleEntry("functions/reconciler/handler.ts", { sourceMap: true });

@@ -18,6 +18,12 @@ describe("the image of the workers", () => {
     for (const source of copied) assert.ok(existsSync(join(context, source)), source);
   });
 
+  it("is readable by its user, whatever the umask under which the repository was checked out", () => {
+    const copies = dockerfile.match(/^COPY (?!--from).*$/gm)?.slice(1) ?? [];
+    assert.ok(copies.length >= 4);
+    for (const copy of copies) assert.match(copy, /^COPY --chmod=755 /);
+  });
+
   it("has no test, no key, no package and no other room of the repository inside", () => {
     const files = globSync("**/*", { cwd: context });
     assert.ok(files.length > 100);

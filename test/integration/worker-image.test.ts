@@ -61,14 +61,18 @@ after(async () => {
 /** Both stages in one folder: what the second takes from the first is there already. */
 function follow(instruction: string, value: string): void {
   if (instruction === "COPY" && !value.startsWith("--from")) {
-    const words = value.split(" ");
+    const [, mode, files = ""] = /^(?:--chmod=(\d+) )?(.*)$/.exec(value) ?? [];
+    const words = files.split(" ");
     const target = words.pop() ?? "";
-    for (const source of words)
-      cpSync(join(ROOT, source), join(app, target === "./" ? source : target), {
+    for (const source of words) {
+      const copy = join(app, target === "./" ? source : target);
+      cpSync(join(ROOT, source), copy, {
         recursive: true,
         // As infra/constructs/worker-image.ts leaves out.
         filter: (path) => !path.endsWith(".test.ts") && path !== join(ROOT, "adapters/memory"),
       });
+      if (mode !== undefined) execFileSync("chmod", ["-R", mode, copy]);
+    }
   }
   if (instruction === "RUN")
     execFileSync("sh", ["-c", value], {
