@@ -62,19 +62,9 @@ const COMMON: readonly Refusal[] = [
     "Internal Server Error",
     "an error of ours; it has been logged",
   ),
-  refusal(
-    T.AUTHORIZER_CONFIGURATION_ERROR,
-    500,
-    "Internal Server Error",
-    "an error of ours; it has been logged",
-  ),
-  // Who calls could not be looked up: the database is away. Never 401.
-  refusal(
-    T.AUTHORIZER_FAILURE,
-    503,
-    "Service Unavailable",
-    "the database is away or busy: try again",
-    RETRY,
+  // Who calls could not be looked up: the database is away. Never 401. Which of the two an authorizer that throws comes to is told differently.
+  ...[T.AUTHORIZER_FAILURE, T.AUTHORIZER_CONFIGURATION_ERROR].map((type) =>
+    refusal(type, 503, "Service Unavailable", "the database is away or busy: try again", RETRY),
   ),
   refusal(
     T.INTEGRATION_FAILURE,

@@ -120,7 +120,14 @@ for (const stage of STAGES) {
           ?.StatusCode;
       assert.equal(status("ByKey", "UNAUTHORIZED"), "401");
       assert.equal(status("ByKey", "MISSING_AUTHENTICATION_TOKEN"), "404");
-      assert.equal(status("ByKey", "AUTHORIZER_FAILURE"), "503");
+      // What API Gateway calls an authorizer that throws: documented as the first, met as the second.
+      for (const type of ["AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"]) {
+        assert.equal(status("ByKey", type), "503");
+        const response = responses.find(
+          ({ id, ResponseType }) => id.startsWith("ByKey") && ResponseType === type,
+        );
+        assert.equal(response?.ResponseParameters["gatewayresponse.header.Retry-After"], "'2'");
+      }
       assert.equal(status("ByKey", "THROTTLED"), "429");
       assert.equal(status("BySignature", "MISSING_AUTHENTICATION_TOKEN"), "403");
     });
