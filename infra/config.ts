@@ -42,7 +42,7 @@ export interface ApiConfig {
   /** Of all callers together, at each of the two ways in. */
   readonly ratePerSecond: number;
   readonly burst: number;
-  /** A web ACL that limits each key (or address, without one) to so many requests in five minutes; null: none. */
+  /** A web ACL that limits each key to so many requests in five minutes, each address to five times as many; null: none. */
   readonly firewallRequestsPerKey: number | null;
   /** `iamName` is where signed requests go. The certificate covers both names; the zone's records are yours to make. */
   readonly domain: {

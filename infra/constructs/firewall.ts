@@ -20,9 +20,14 @@ const NOT_OURS = [
   "RestrictedExtensions_QUERYARGUMENTS",
 ];
 const TOO_MANY = "TooMany";
+/** Callers with a key each share an address where they share a NAT. */
+const KEYS_OF_AN_ADDRESS = 5;
 
 export class Firewall extends Construct {
-  /** `requestsPerKey`: of one key in five minutes; requests without a key count by their address. */
+  /**
+   * `requestsPerKey`: of one key in five minutes. An address may make as many as five keys, with whatever key or none: keys cost nothing
+   * to make up, and a flood with a new one each time would be counted nowhere else.
+   */
   constructor(scope: Construct, id: string, apis: readonly RestApi[], requestsPerKey: number) {
     super(scope, id);
     const visibility = (metricName: string) => ({
@@ -57,7 +62,7 @@ export class Firewall extends Construct {
           visibilityConfig: visibility("Common"),
         },
         limit("key", 1, requestsPerKey, visibility("Key"), "x-api-key"),
-        limit("address", 2, requestsPerKey, visibility("Address"), null),
+        limit("address", 2, KEYS_OF_AN_ADDRESS * requestsPerKey, visibility("Address"), null),
       ],
     });
     for (const api of apis)

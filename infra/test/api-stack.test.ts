@@ -156,6 +156,21 @@ for (const stage of STAGES) {
       assert.equal(of("AWS::WAFv2::WebACLAssociation").length, expected);
     });
 
+    it("whose firewall counts each key, and of each address all requests: whoever makes keys up is not let through by that", () => {
+      for (const [, { Properties }] of of("AWS::WAFv2::WebACL")) {
+        const limits = (Properties.Rules as { Name: string; Statement: Properties }[]).flatMap(
+          ({ Name, Statement: { RateBasedStatement } }) =>
+            RateBasedStatement === undefined ? [] : [[Name, RateBasedStatement as Properties]],
+        );
+        const { key, address } = Object.fromEntries(limits) as Record<string, Properties>;
+        assert.equal(limits.length, 2);
+        assert.deepEqual([key?.AggregateKeyType, address?.AggregateKeyType], ["CUSTOM_KEYS", "IP"]);
+        assert.equal(address?.ScopeDownStatement, undefined);
+        // Callers with keys of their own share an address where there is a NAT before them.
+        assert.ok(Number(address?.Limit) >= 5 * Number(key?.Limit));
+      }
+    });
+
     it("whose firewall refuses nothing for what a tenant writes: names, tags, URLs and bodies", () => {
       for (const [, { Properties }] of of("AWS::WAFv2::WebACL")) {
         const [common] = Properties.Rules as {
