@@ -82,6 +82,8 @@ export class WorkerService<D> extends Construct {
       securityGroups: [props.securityGroup],
       assignPublicIp: props.publicAddress,
       capacityProviderStrategies: props.capacity,
+      // ECS refuses another strategy for a service that is there, unless all its tasks are replaced.
+      forceNewDeployment: { enabled: true, nonce: describeCapacity(props.capacity) },
       ...(props.tasks !== undefined && { desiredCount: props.tasks }),
       // New ones first: jobs of those that stop are taken over at once.
       minHealthyPercent: 100,
@@ -125,4 +127,11 @@ export class WorkerService<D> extends Construct {
     });
     container.addUlimits({ name: UlimitName.NOFILE, softLimit: OPEN_FILES, hardLimit: OPEN_FILES });
   }
+}
+
+/** `FARGATE-2-0.FARGATE_SPOT-0-100`: changes with the strategy, and with nothing else. */
+function describeCapacity(capacity: readonly CapacityProviderStrategy[]): string {
+  return capacity
+    .map(({ capacityProvider, base = 0, weight = 0 }) => `${capacityProvider}-${base}-${weight}`)
+    .join(".");
 }

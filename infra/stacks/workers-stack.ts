@@ -68,7 +68,7 @@ export class WorkersStack extends Stack {
   #makeExecutor({ cell, network, data, ownHosts }: WorkersStackProps) {
     const { executorSlots, executorsMin, executorSpotPercent } = cell.workers;
     const denied = [cell.network.cidr, ...network.egressAddresses, ...ownHosts];
-    const spot = { capacityProvider: "FARGATE_SPOT", weight: executorSpotPercent };
+    const onSpot = executorSpotPercent > 0;
     return new WorkerService<typeof executorEnv>(this, "Executor", {
       cluster: this.cluster,
       image: workerImage(),
@@ -86,10 +86,12 @@ export class WorkersStack extends Stack {
       subnets: { subnetGroupName: subnets.executors.name },
       securityGroup: network.executorGroup,
       publicAddress: cell.network.executorEgress === "own-addresses",
-      capacity: [
-        { capacityProvider: "FARGATE", base: executorsMin, weight: 100 - executorSpotPercent },
-        ...(executorSpotPercent > 0 ? [spot] : []),
-      ],
+      capacity: onSpot
+        ? [
+            { capacityProvider: "FARGATE", base: executorsMin, weight: 100 - executorSpotPercent },
+            { capacityProvider: "FARGATE_SPOT", weight: executorSpotPercent },
+          ]
+        : [{ capacityProvider: "FARGATE", weight: 1 }],
       tasks: undefined,
       logRetention: retentionOf(cell.logRetentionDays),
     });

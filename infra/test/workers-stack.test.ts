@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readyCommand } from "#workers/_shared/ready-command.ts";
-import { makeCell, type Properties, resourcesOf, STAGES } from "./cell-templates.ts";
+import { type CellConfig, readStage } from "../config.ts";
+import { makeApp, makeCell, type Properties, resourcesOf, STAGES } from "./cell-templates.ts";
 
 for (const stage of STAGES) {
   const cell = makeCell(stage);
@@ -59,9 +60,11 @@ for (const stage of STAGES) {
 
     it("Executor: its least number on capacity that is not taken back, in subnets and a group of its own", () => {
       const { CapacityProviderStrategy, NetworkConfiguration } = serviceOf("Executor");
-      const [first] = CapacityProviderStrategy as Properties[];
+      const [first, ...more] = CapacityProviderStrategy as Properties[];
       assert.equal(first?.CapacityProvider, "FARGATE");
-      assert.equal(first?.Base, 2);
+      // Without Spot all of them are, however many.
+      assert.equal(more.length, stage === "prod" ? 0 : 1);
+      assert.equal(first?.Base, stage === "prod" ? undefined : 2);
       const { Subnets, SecurityGroups, AssignPublicIp } = (NetworkConfiguration as Properties)
         .AwsvpcConfiguration as Properties;
       assert.doesNotMatch(JSON.stringify(Subnets), /services|public|data/);
@@ -100,6 +103,36 @@ for (const stage of STAGES) {
 }
 
 describe("options of executors", () => {
+  const executorOf = (stage: "dev" | "prod", change: Partial<CellConfig["workers"]> = {}) => {
+    const [cell] = readStage(makeApp(stage).node).cells;
+    assert.ok(cell);
+    const { workers } = makeCell(stage, { workers: { ...cell.workers, ...change } });
+    const [executor] = resourcesOf(workers, "AWS::ECS::Service").filter(([id]) =>
+      id.startsWith("Executor"),
+    );
+    assert.ok(executor);
+    return executor[1].Properties;
+  };
+
+  it("their least number is raised without another strategy where there is no Spot", () => {
+    const [before, after] = [executorOf("prod"), executorOf("prod", { executorsMin: 6 })];
+    assert.deepEqual(after.CapacityProviderStrategy, before.CapacityProviderStrategy);
+    assert.deepEqual(after.ForceNewDeployment, before.ForceNewDeployment);
+  });
+
+  for (const change of [{ executorsMin: 3 }, { executorSpotPercent: 50 }])
+    it(`${JSON.stringify(change)} is another strategy, which ECS takes with a new deployment only`, () => {
+      const [before, after] = [executorOf("dev"), executorOf("dev", change)];
+      assert.notDeepEqual(after.CapacityProviderStrategy, before.CapacityProviderStrategy);
+      const nonce = ({ ForceNewDeployment }: Properties) => {
+        const forced = ForceNewDeployment as Properties;
+        assert.equal(forced?.EnableForceNewDeployment, true);
+        return String(forced.ForceNewDeploymentNonce);
+      };
+      assert.notEqual(nonce(after), nonce(before));
+      assert.equal(nonce(executorOf("dev")), nonce(before), "and the same for the same");
+    });
+
   it("Spot: all but the least number", () => {
     const { workers } = makeCell("dev");
     const [, executor] = resourcesOf(workers, "AWS::ECS::Service")
