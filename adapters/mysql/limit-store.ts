@@ -9,7 +9,7 @@ import {
 import { RELEASE_GROUP_MAX } from "#core/domain/limits.ts";
 import type { LimitChanges, LimitStore } from "#core/ports/limit-store.ts";
 import { readInstant, readJobId } from "./cells.ts";
-import { lineUpJobs } from "./line-up-jobs.ts";
+import { holdForTasks } from "./line-up-jobs.ts";
 import type { Row } from "./pool.ts";
 import {
   deleteLimitSql,
@@ -79,7 +79,8 @@ async function putLimit(
   const put = await writeLimit(database, key, changes);
   // After the COMMIT: whoever makes jobs from now on sees it.
   const { limit, isNew } = put;
-  if (isNew && limit !== null) await lineUpJobs(database, [key]);
+  if (limit !== null)
+    await holdForTasks(database, [key], { isNew, check: isNew ? "all" : "missing" });
   return limit;
 }
 

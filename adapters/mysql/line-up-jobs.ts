@@ -2,11 +2,12 @@
  * Lines up jobs that were there before their limit was: of the tasks that it holds for, a page at a time, the jobs of their newest request
  * that wait without a limit or in their tenant's line. Each group of jobs is a transaction of its own; a claim that is faster has its jobs.
  */
-import { type LimitKey, tenantKeyOf } from "#core/domain/call-limit.ts";
+import { type LimitKey, tenantKeyOf, tenantOf } from "#core/domain/call-limit.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { TaskId } from "#core/domain/ids.ts";
 import { LINE_UP_MS_MAX, LINE_UP_SINCE_MS } from "#core/domain/limits.ts";
 import { readInstant, readJobId, readTaskId } from "./cells.ts";
+import { fillEndpoints } from "./fill-endpoints.ts";
 import type { Row } from "./pool.ts";
 import { selectClockSql } from "./statements/edit-jobs.ts";
 import { lineUpSql, lockWaitingSql } from "./statements/limited-lines.ts";
@@ -21,10 +22,24 @@ const GROUP_MAX = 1_000;
  * made from now on; where the database does not go on with this, it ends here, as it does where it takes too long.
  */
 export async function lineUpJobs(database: Database, keys: readonly LimitKey[]): Promise<void> {
+  await holdForTasks(database, keys, { isNew: true, check: "missing" });
+}
+
+/**
+ * As lineUpJobs, after the endpoints of the tenant's tasks are `check`ed (fill-endpoints.ts). Under limits that were there before, jobs are
+ * lined up only where that found tasks for which they did not hold.
+ */
+export async function holdForTasks(
+  database: Database,
+  keys: readonly LimitKey[],
+  { isNew, check }: { readonly isNew: boolean; readonly check: "all" | "missing" },
+): Promise<void> {
   const [first, ...others] = keys;
   if (first === undefined) return;
   try {
-    await lineUp(database, [first, ...others]);
+    const isTenants = first === tenantKeyOf(first);
+    const filled = isTenants ? 0 : await fillEndpoints(database, tenantOf(first), check);
+    if (isNew || filled > 0) await lineUp(database, [first, ...others]);
   } catch (error) {
     if (!(error instanceof OperatingError && error.retryable)) throw error;
   }

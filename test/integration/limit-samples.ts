@@ -1,5 +1,6 @@
 /** The statements about call limits, for statement-samples.ts. */
 import * as callLimits from "#adapters/mysql/statements/call-limits.ts";
+import * as fillEndpoints from "#adapters/mysql/statements/fill-endpoints.ts";
 import * as limitSlots from "#adapters/mysql/statements/limit-slots.ts";
 import * as lineUpJobs from "#adapters/mysql/statements/line-up-jobs.ts";
 import * as selectLimited from "#adapters/mysql/statements/select-limited.ts";
@@ -42,5 +43,8 @@ export function limitSingles(after: TaskId) {
     lockLineSql: selectLimited.lockLineSql(key, 1_000),
     "listLimitedTasksSql, of a tenant": lineUpJobs.listLimitedTasksSql([own], null, 1_000),
     listLimitedTasksSql: lineUpJobs.listLimitedTasksSql([key, key], after, 1_000),
+    listEndpointsSql: fillEndpoints.listEndpointsSql(TENANT, "missing", after, 200),
+    "listEndpointsSql, of all tasks": fillEndpoints.listEndpointsSql(TENANT, "all", null, 200),
+    fillEndpointsSql: fillEndpoints.fillEndpointsSql([{ taskId: after, requestVersion: 1, key }]),
   };
 }
