@@ -6,6 +6,7 @@
 import type { Node } from "constructs";
 import { DUE_SOON_COUNTED_MAX } from "#core/ports/metrics.ts";
 import { reconcilerEnv } from "#functions/reconciler/env.ts";
+import { executorEnv } from "#workers/executor/env.ts";
 
 /** `localstack`: what an emulator runs of a cell (emulated-cell.ts). */
 export type StageName = "dev" | "prod" | "localstack";
@@ -218,10 +219,53 @@ export function validateStage(stage: StageConfig): StageConfig {
       throw new ConfigError(`stage ${name}: two cells have the same ${part}`);
   }
   for (const cell of cells) {
-    const fault = faultOf(cell);
+    const fault = wrongNumber(cell) ?? faultOf(cell);
     if (fault !== null) throw new ConfigError(`stage ${name}, cell ${cell.name}: ${fault}`);
   }
   return stage;
+}
+
+interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+const COUNT: Range = { min: 0, max: 1_000_000_000 };
+
+/**
+ * The first figure that whoever gets it would refuse as a number, named as here; null when there is none. What goes into the environment
+ * of functions and workers has the bounds of their env.ts: they would refuse it only after the deploy.
+ */
+function wrongNumber({ network, data, api, workers, ...cell }: CellConfig): string | null {
+  const { ARCHIVE_SUCCEEDED_AFTER_SECONDS, ARCHIVE_ENDED_AFTER_SECONDS } = reconcilerEnv;
+  const figures: readonly [name: string, value: number | null, range: Range][] = [
+    ["executorSlots", workers.executorSlots, executorEnv.EXECUTOR_SLOTS],
+    [
+      "archiveSucceededAfterSeconds",
+      cell.archiveSucceededAfterSeconds,
+      ARCHIVE_SUCCEEDED_AFTER_SECONDS,
+    ],
+    ["archiveEndedAfterSeconds", cell.archiveEndedAfterSeconds, ARCHIVE_ENDED_AFTER_SECONDS],
+    ["schedulers", workers.schedulers, COUNT],
+    ["executorsMin", workers.executorsMin, COUNT],
+    ["executorsMax", workers.executorsMax, COUNT],
+    ["executorSpotPercent", workers.executorSpotPercent, { min: 0, max: 100 }],
+    ["dueSoonPerExecutor", workers.dueSoonPerExecutor, { min: 1, max: DUE_SOON_COUNTED_MAX }],
+    ["natGateways", network.natGateways, COUNT],
+    ["twice acuMin", 2 * data.acuMin, { min: 0, max: 512 }],
+    ["twice acuMax", 2 * data.acuMax, { min: 0, max: 512 }],
+    ["backupDays", data.backupDays, COUNT],
+    ["ratePerSecond", api.ratePerSecond, { ...COUNT, min: 1 }],
+    ["burst", api.burst, { ...COUNT, min: 1 }],
+    // WAF takes no fewer, and no more than this for an address (constructs/firewall.ts).
+    ["firewallRequestsPerKey", api.firewallRequestsPerKey, { min: 10, max: 400_000_000 }],
+    ["tickConcurrency", cell.tickConcurrency, COUNT],
+    // An alarm looks back a day at most.
+    ["nothingMadeMinutes", cell.nothingMadeMinutes, { min: 0, max: 1_440 }],
+  ];
+  for (const [name, value, { min, max }] of figures)
+    if (value !== null && !(Number.isInteger(value) && value >= min && value <= max))
+      return `${name} is ${value}: it has to be a whole number from ${min} to ${max}`;
+  return null;
 }
 
 /** What is wrong with a cell's figures; null when they fit. */
@@ -235,7 +279,7 @@ function faultOf({
   ...cell
 }: CellConfig): string | null {
   const { zones, natGateways } = network;
-  const { executorsMin, executorsMax, executorSpotPercent, dueSoonPerExecutor } = workers;
+  const { executorsMin, executorsMax, dueSoonPerExecutor } = workers;
   const faults: readonly [boolean, string][] = [
     [!/^[a-z][a-z0-9]{0,9}$/.test(name), "its name has 1 to 10 small letters and digits"],
     [!/^[a-z]{2}(-[a-z]+)+-\d$/.test(region), `"${region}" is no region`],
@@ -255,10 +299,9 @@ function faultOf({
     [executorsMax < executorsMin, `${executorsMin} to ${executorsMax} executors`],
     // Where the count ends before the target is passed, scaling is content and no more are started.
     [
-      !(dueSoonPerExecutor >= 1 && dueSoonPerExecutor * executorsMax <= DUE_SOON_COUNTED_MAX),
-      `${dueSoonPerExecutor} jobs due soon for each of ${executorsMax} executors (dueSoonPerExecutor × executorsMax): 1 to ${DUE_SOON_COUNTED_MAX} in all, as no more are counted`,
+      dueSoonPerExecutor * executorsMax > DUE_SOON_COUNTED_MAX,
+      `${dueSoonPerExecutor} jobs due soon for each of ${executorsMax} executors (dueSoonPerExecutor × executorsMax): at most ${DUE_SOON_COUNTED_MAX} in all, as no more are counted`,
     ],
-    [executorSpotPercent < 0 || executorSpotPercent > 100, `${executorSpotPercent} % on Spot`],
     [
       cell.tickConcurrency !== null && cell.tickConcurrency < 3,
       `${cell.tickConcurrency} runs of a tick at once: at least 3, as they overlap`,
