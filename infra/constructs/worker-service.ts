@@ -48,8 +48,8 @@ const WORKER_USER = "1000:1000";
 export const STATUS_PORT = 9_464;
 /**
  * ECS counts a new task as started, and lets an old one go, when the check succeeds; one that cannot work for the start period and ten
- * checks is stopped, and half as many such stops as tasks, three at least, roll the release back. A check starts Node, 0.07 s of CPU: not more often than this. All ten
- * must fail in a row, so that neither a busy minute nor a database that fails over at a start stops anything.
+ * checks is stopped, and half as many such stops as tasks (three at least) roll the release back. A check starts Node, 0.07 s of CPU: not
+ * more often than this. All ten must fail in a row, so that neither a busy minute nor a database that fails over at a start stops anything.
  */
 const READY_CHECK = {
   interval: Duration.seconds(30),
