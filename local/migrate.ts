@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   for (const { kind, at } of named)
     if (kind === "mysql") {
       const databasePrefix = process.env.DATABASE_PREFIX || DATABASE_PREFIX;
-      await migrate({ mysqlUrl: parseMysqlUrl(at), databasePrefix, onProgress });
+      await migrate({ mysqlUrl: parseMysqlUrl(at), databasePrefix, onProgress, onWait: say });
     } else {
       const keyspace = process.env.CASSANDRA_KEYSPACE || KEYSPACE;
       await migrateCassandra({ contactPoints: at, keyspace, onProgress });

@@ -22,6 +22,8 @@ export interface MigrateOptions {
   /** First part of every database's name; tests choose their own. */
   readonly databasePrefix?: string;
   readonly onProgress?: (line: string) => void;
+  /** Called at each try that met a table in use, with whose transaction that may be. */
+  readonly onWait?: (line: string) => void;
   /** How long a table that is in use is waited for, and how often it is tried; default BLOCKED. */
   readonly blocked?: Blocked;
 }
@@ -48,7 +50,8 @@ const ROOM = import.meta.dirname;
 export async function migrate(options: MigrateOptions): Promise<void> {
   const { mysqlUrl, databasePrefix = DATABASE_PREFIX, onProgress = () => {} } = options;
   const { everyMs, forMs } = options.blocked ?? BLOCKED;
-  const patience = { everyMs, endsAt: performance.now() + forMs };
+  const { onWait = () => {} } = options;
+  const patience = { everyMs, endsAt: performance.now() + forMs, onWait };
   if (!URL.canParse(mysqlUrl)) {
     throw new ConfigurationInvalid("MYSQL_URL has to look like mysql://user:password@host:3306");
   }
@@ -129,6 +132,7 @@ interface Patience {
   readonly everyMs: number;
   /** On the monotonic clock: throws at the first wait after that. */
   readonly endsAt: number;
+  readonly onWait: (line: string) => void;
 }
 
 /** Until the next try of a file that met a table in use. */
@@ -136,12 +140,14 @@ async function waitForOthers(
   db: Kysely<unknown>,
   file: string,
   fault: DriverFault,
-  { everyMs, endsAt }: Patience,
+  { everyMs, endsAt, onWait }: Patience,
 ): Promise<void> {
+  const oldest = await describeOldest(db);
   if (performance.now() + everyMs > endsAt) {
-    const what = `${file} was not applied: its table was in use at every try; ${await describeOldest(db)}`;
+    const what = `${file} was not applied: its table was in use at every try; ${oldest}`;
     throw new StoreUnavailable(what, { cause: fault });
   }
+  onWait(`${file} waits, as its table is in use; ${oldest}`);
   await new Promise((wake) => setTimeout(wake, everyMs));
 }
 

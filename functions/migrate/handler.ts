@@ -62,7 +62,8 @@ async function migrateAll(onProgress: (line: string) => void): Promise<void> {
   const { DATABASE_PREFIX: databasePrefix } = env;
   const master = await accountOf(env.MYSQL_SECRET_ARN);
   const mysqlUrl = master === null ? env.MYSQL_URL : withAccount(env.MYSQL_URL, master);
-  await migrate({ mysqlUrl, databasePrefix, onProgress });
+  const onWait = (line: string): void => logger.warn(line);
+  await migrate({ mysqlUrl, databasePrefix, onProgress, onWait });
   const app = await accountOf(env.MYSQL_APP_SECRET_ARN);
   if (app !== null) await prepareAppAccount({ mysqlUrl, databasePrefix, account: app });
   if (env.CASSANDRA_CONTACT_POINTS === "") return;

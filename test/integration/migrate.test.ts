@@ -84,13 +84,15 @@ describe("migrate", () => {
       await other.query(`ALTER TABLE ${shard}.tasks DROP COLUMN endpoint_key`);
       await reader.query("BEGIN");
       await reader.query(`SELECT COUNT(*) FROM ${shard}.tasks`);
+      const waits: string[] = [];
       const run = (forMs: number) =>
         migrate({
           mysqlUrl: testMysqlUrl(),
           databasePrefix,
+          onWait: (line) => waits.push(line),
           blocked: { everyMs: 200, forMs },
         });
-      await assert.rejects(run(1_000), (error) => {
+      await assert.rejects(run(3_000), (error) => {
         assert.ok(error instanceof StoreUnavailable);
         assert.match(
           error.message,
@@ -101,6 +103,10 @@ describe("migrate", () => {
         return true;
       });
       assert.equal(await isApplied(), false);
+      assert.match(
+        waits[0] ?? "",
+        /_0: 0017_add_tasks_endpoint_key waits, as its table is in use; the oldest/,
+      );
       const running = run(60_000);
       await eventually(async () => {
         const [rows] = await other.query<RowDataPacket[]>(
