@@ -5,10 +5,10 @@ import type { Session } from "./pool.ts";
 import { countOpenTasksSql, lockTenantSql } from "./statements/task-quota.ts";
 
 /**
- * Nearer to its quota than this a tenant's tasks are counted under its lock. Farther from it they are not: what others have
- * under way just now, and nobody sees yet, is less.
+ * A tenant's tasks are counted under its lock unless so many requests of this size would find room. What others have under way
+ * just now, and nobody sees yet, is less.
  */
-const COUNTED_LOCKED = 1_000;
+const UNDER_WAY_MAX = 1_000;
 
 /** The refusal of one task more; null where there is room. */
 export async function overQuota(
@@ -33,7 +33,7 @@ export async function countUsed(
     return Number(row?.[0]);
   };
   const used = await count();
-  if (used + wanted + COUNTED_LOCKED <= tasksMax) return used;
+  if (used + wanted * UNDER_WAY_MAX <= tasksMax) return used;
   await session.write(lockTenantSql(tenantId));
   return count();
 }

@@ -198,6 +198,22 @@ function quotas(open: OpenStore): void {
       assert.equal(all.filter(({ task }) => task.status === "active").length, 10);
     }),
   );
+
+  test(
+    "full groups at once, far from the quota when they begin, never make more than it",
+    onStore(open, async (store) => {
+      const tenantId = makeTenant();
+      const nowMs = await dbNow(store);
+      const build = () => buildTask(nowMs, { task: { tenantId } });
+      const groups = Array.from({ length: 10 }, () => Array.from({ length: 200 }, build));
+      const { tasks } = store.shard;
+      const answers = await Promise.all(
+        groups.map((group) => tasks.createMany(group, { tasksMax: 1_201 })),
+      );
+      const made = answers.flat().filter(({ kind }) => kind === "created");
+      assert.equal(made.length, 1_201);
+    }),
+  );
 }
 
 function turnInto(changes: Partial<Task>) {

@@ -181,12 +181,12 @@ describe("statements on the wire", () => {
     for (const count of [1, 200]) {
       await shard.tasks.createMany(groupOf(count));
       assert.deepEqual(verbs(proxy.take()), ["BEGIN", "SELECT", "INSERT", "INSERT", "COMMIT"]);
-      await shard.tasks.createMany(groupOf(count), { tasksMax: 100_000 });
+      await shard.tasks.createMany(groupOf(count), { tasksMax: 1_000_000 });
       const counted = ["BEGIN", "SELECT", "SELECT", "INSERT", "INSERT", "COMMIT"];
       assert.deepEqual(verbs(proxy.take()), counted);
     }
     const capped = {
-      tasksMax: 100_000,
+      tasksMax: 1_000_000,
       endpointLimit: { concurrency: 5, perSecond: null },
     };
     const apart = groupOf(200).map(({ task, version }, n) => {
@@ -201,10 +201,10 @@ describe("statements on the wire", () => {
     const [built] = groupOf(1);
     assert.ok(built);
     const keyed = { ...key, answerOf: () => "{}" };
-    await shard.tasks.create(built, keyed, { tasksMax: 100_000 });
+    await shard.tasks.create(built, keyed, { tasksMax: 1_000_000 });
     const made = ["BEGIN", "INSERT", "SELECT", "INSERT", "INSERT", "UPDATE", "COMMIT"];
     assert.deepEqual(verbs(proxy.take()), made);
-    await shard.tasks.create(built, keyed, { tasksMax: 100_000 });
+    await shard.tasks.create(built, keyed, { tasksMax: 1_000_000 });
     assert.deepEqual(verbs(proxy.take()), ["BEGIN", "INSERT", "SELECT", "COMMIT"]);
   });
 
