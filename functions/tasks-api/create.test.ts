@@ -206,6 +206,17 @@ test("PUT makes the task of that name, then replaces it as a whole, and keeps it
   assertProblem(await api.acme("PUT", path, {}), 422, /required/);
 });
 
+test("PUT of the same numbers, spelled in another way, changes no version", async () => {
+  await using api = await openApiInMemory();
+  const path = "/v1/tasks/by-name/digest";
+  const put = async (jitter: string) => {
+    const raw = JSON.stringify({ ...HOURLY, retry: { jitter: "JITTER" } });
+    return api.acme("PUT", path, undefined, { raw: raw.replace('"JITTER"', jitter) });
+  };
+  for (const jitter of ["0", "-0.0", "0e1", "-0"])
+    assert.equal((await put(jitter)).body.version, 1, jitter);
+});
+
 test("PUT finds by its encoded name what POST has made, and decodes a name once", async () => {
   await using api = await openApiInMemory();
   for (const name of ["nightly digest", "100%25", "a+b@c", "日本語/ü"]) {
