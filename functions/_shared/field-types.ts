@@ -26,17 +26,28 @@ function faultOfLine(text: string): string | null {
 /** An instant with its offset, as epoch ms. */
 export const instant = z
   .string()
-  .transform((text, ctx) => {
-    const time = readIsoTime(text);
-    const atMs = time === null || time.offsetMs === null ? Number.NaN : time.wallMs - time.offsetMs;
-    if (atMs >= 0 && atMs <= YEAR_9999_END_MS) return atMs;
-    const message = Number.isNaN(atMs)
-      ? 'must be an instant with its offset, such as "2026-12-01T09:00:00Z"'
-      : "must be from 1970 to 9999";
-    ctx.addIssue({ code: "custom", message });
-    return z.NEVER;
-  })
+  .transform(readInstant)
+  .meta({
+    format: "date-time",
+    examples: ["2026-12-01T09:00:00Z"],
+  });
+
+/** The same in a query, where a `+` that was sent as it is has become a blank. */
+export const queryInstant = z
+  .string()
+  .transform((text, ctx) => readInstant(text.replace(/(T\S+) (\d\d:\d\d)$/i, "$1+$2"), ctx))
   .meta({ format: "date-time", examples: ["2026-12-01T09:00:00Z"] });
+
+function readInstant(text: string, ctx: z.RefinementCtx): number {
+  const time = readIsoTime(text);
+  const atMs = time === null || time.offsetMs === null ? Number.NaN : time.wallMs - time.offsetMs;
+  if (atMs >= 0 && atMs <= YEAR_9999_END_MS) return atMs;
+  const message = Number.isNaN(atMs)
+    ? 'must be an instant with its offset, such as "2026-12-01T09:00:00Z"'
+    : "must be from 1970 to 9999";
+  ctx.addIssue({ code: "custom", message });
+  return z.NEVER;
+}
 
 export const timezone = z
   .string()

@@ -4,7 +4,7 @@ import { makeTaskId, parseTaskId } from "#core/domain/ids.ts";
 import { JOB_STATUSES } from "#core/domain/job.ts";
 import { RETRY_GROUP_MAX } from "#core/domain/limits.ts";
 import { taskIdText } from "./answer-types.ts";
-import { instant, pageQuery } from "./field-types.ts";
+import { instant, pageQuery, queryInstant } from "./field-types.ts";
 
 const RETRIES_PER_SECOND_MIN = 0.1;
 const RETRIES_PER_SECOND_MAX = 1_000;
@@ -27,11 +27,17 @@ const statuses = z
 export const taskJobsQuery = z
   .strictObject({
     status: statuses.optional(),
-    from: instant.optional().describe("On `scheduledAt`, inclusive."),
-    to: instant.optional().describe("On `scheduledAt`, exclusive."),
+    ...spanOf(queryInstant, "scheduledAt"),
     ...pageQuery,
   })
   .superRefine(refuseEmptySpan);
+
+function spanOf(type: typeof instant, field: string) {
+  return {
+    from: type.optional().describe(`On \`${field}\`, inclusive.`),
+    to: type.optional().describe(`On \`${field}\`, exclusive.`),
+  };
+}
 
 function refuseEmptySpan(
   { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
@@ -45,19 +51,18 @@ function refuseEmptySpan(
 const taskId = taskIdText.transform((text) => parseTaskId(text) ?? NO_TASK);
 
 /** What selects dead letters; times are of their death. */
-const deadLetterFilter = {
+const deadLetterFilter = (type: typeof instant) => ({
   taskId: taskId.optional().describe("Of this task only."),
-  from: instant.optional().describe("On `diedAt`, inclusive."),
-  to: instant.optional().describe("On `diedAt`, exclusive."),
-};
+  ...spanOf(type, "diedAt"),
+});
 
 export const deadLettersQuery = z
-  .strictObject({ ...deadLetterFilter, ...pageQuery })
+  .strictObject({ ...deadLetterFilter(queryInstant), ...pageQuery })
   .superRefine(refuseEmptySpan);
 
 export const retryDeadLettersSchema = z
   .strictObject({
-    ...deadLetterFilter,
+    ...deadLetterFilter(instant),
     perSecond: z
       .number()
       .min(RETRIES_PER_SECOND_MIN)

@@ -122,11 +122,16 @@ test("a task's jobs by status and time; what cannot be asked is refused", async 
   assert.equal(await count("from=2026-06-01T09:00:00.001Z"), 2);
   assert.equal(await count("to=2026-06-01T09:00:00.001Z"), 2);
   assert.equal(await count("from=2026-06-01T11:00:00%2B02:00"), 4);
+  assert.equal(await count("from=2026-06-01T11:00:00+02:00"), 4);
+  assert.equal(await count("from=2026-06-01T11:00:00.001+02:00&to=2026-06-01T12:00+02:00"), 2);
   for (const [query, field] of [
     ["status=lost", "status"],
     ["status=", "status"],
     ["from=yesterday", "from"],
     ["from=2026-06-01", "from"],
+    ["from=2026-06-01+02:00", "from"],
+    ["from=2026-06-01+09:00:00", "from"],
+    ["from=2026-06-01T11:00:00++02:00", "from"],
     ["from=2026-06-02T00:00:00Z&to=2026-06-01T00:00:00Z", "to"],
     ["limit=", "limit"],
     ["taskId=x", "taskId"],
