@@ -139,6 +139,7 @@ test("bodies that are no JSON are 400, other types 415", async () => {
   assertProblem(await post("{}", "application/json; charset=latin1"), 415);
   const json = JSON.stringify(MINIMAL);
   assert.equal((await post(json, "application/json; charset=UTF-8")).status, 201);
+  assert.equal((await post(Buffer.from(`\ufeff${json}`))).status, 201, "a byte order mark");
   assert.equal((await post(json, "application/merge-patch+json")).status, 201);
   assertProblem(await api.acme("POST", "/v1/tasks"), 422);
 });

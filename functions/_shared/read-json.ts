@@ -15,10 +15,10 @@ export function readJson(event: ApiEvent): unknown {
   return parsed.value;
 }
 
-/** Null when the bytes are not UTF-8. */
+/** Without a byte order mark. Null when the bytes are not UTF-8. */
 function readText(event: ApiEvent): string | null {
   if (event.body === null || event.body === undefined) return "";
-  if (!event.isBase64Encoded) return event.body;
+  if (!event.isBase64Encoded) return event.body.replace(/^\ufeff/, "");
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(event.body, "base64"));
   } catch {
