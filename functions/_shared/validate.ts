@@ -66,7 +66,9 @@ function messageOf(issue: z.core.$ZodIssue): string {
     case "invalid_union":
       return messageOfUnion(issue);
     case "too_small":
-      return issue.origin === "string" ? "must not be empty" : `must be at least ${issue.minimum}`;
+      return issue.origin === "string" || issue.origin === "array"
+        ? "must not be empty"
+        : `must be at least ${issue.minimum}`;
     case "too_big":
       return issue.origin === "string"
         ? `must have at most ${issue.maximum} characters`

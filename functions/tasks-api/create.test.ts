@@ -131,7 +131,7 @@ test("many at once has bounds: 1 to 200 items, 4 MB", async () => {
   const bulk = (items: unknown) => api.acme("POST", "/v1/tasks/bulk", { items });
   assert.equal((await bulk(Array.from({ length: 200 }, () => HOURLY))).status, 200);
   assertProblem(await bulk(Array.from({ length: 201 }, () => HOURLY)), 422, /at most 200 items/);
-  assertProblem(await bulk([]), 422, /items/);
+  assertProblem(await bulk([]), 422, /^items: must not be empty$/);
   assertProblem(await bulk({}), 422, /must be a list/);
   const large = { ...HOURLY, request: { ...HOURLY.request, body: "x".repeat(220_000) } };
   assertProblem(await bulk(Array.from({ length: 20 }, () => large)), 413, /at most 4194304/);
