@@ -169,9 +169,15 @@ const retrySchema = z
     ({ retryOn, ...policy }): RetryPolicy => (retryOn === null ? policy : { ...policy, retryOn }),
   );
 
+/** Programs drop `.` and `..` from a path, escaped too: a PUT by such a name would arrive elsewhere. */
+export const taskName = line(NAME_LENGTH_MAX).refine(
+  (name) => name !== "." && name !== "..",
+  "must not be . or ..",
+);
+
 const taskFields = {
-  name: line(NAME_LENGTH_MAX).describe(
-    "Unique among the tenant's tasks. A task without one is called by its id.",
+  name: taskName.describe(
+    "Unique among the tenant's tasks; not `.` or `..`. A task without one is called by its id.",
   ),
   description: z
     .string()

@@ -1,17 +1,17 @@
 /** Create, one and many, and PUT by name. */
 
-import { BULK_BYTES_MAX, NAME_LENGTH_MAX } from "#core/domain/limits.ts";
+import { BULK_BYTES_MAX } from "#core/domain/limits.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import { type Created, createTask } from "#core/services/tasks/create-task.ts";
 import { createTasks } from "#core/services/tasks/create-tasks.ts";
 import { type Expected, putTask } from "#core/services/tasks/put-task.ts";
 import type { TaskServiceDeps, TaskSettings } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
-import { line, noQuery } from "../_shared/field-types.ts";
+import { noQuery } from "../_shared/field-types.ts";
 import { idempotencyOf, replay } from "../_shared/idempotent.ts";
 import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
 import { ifVersionOf, queryOf } from "../_shared/read-request.ts";
-import { bulkSchema, taskSchema } from "../_shared/task-schema.ts";
+import { bulkSchema, taskName, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { presentProblem, refuseLargeAnswer } from "./bulk-answer.ts";
 import { etagOf, nameTaken, presentTask, tooManyTasks } from "./present-task.ts";
@@ -86,13 +86,11 @@ export async function createManyOperation(
   return { status: 200, body: { json: { items: presented } } };
 }
 
-const pathName = line(NAME_LENGTH_MAX);
-
 export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
   const decoded = decodeName(request.pathParameters.name ?? "");
   if (decoded === null) throw new HttpProblem(400, "the name in the path cannot be decoded");
-  const checkedName = check(pathName, decoded);
+  const checkedName = check(taskName, decoded);
   if (checkedName.kind === "invalid")
     throw fieldsProblem([{ field: "name", message: checkedName.problem.message }]);
   const name = checkedName.value;

@@ -219,7 +219,7 @@ test("PUT of the same numbers, spelled in another way, changes no version", asyn
 
 test("PUT finds by its encoded name what POST has made, and decodes a name once", async () => {
   await using api = await openApiInMemory();
-  for (const name of ["nightly digest", "100%25", "a+b@c", "日本語/ü"]) {
+  for (const name of ["nightly digest", "100%25", "a+b@c", "日本語/ü", "...", ".a"]) {
     const made = await api.acme("POST", "/v1/tasks", { ...HOURLY, name });
     const path = `/v1/tasks/by-name/${encodeURIComponent(name)}`;
     const put = await api.acme("PUT", path, { ...HOURLY, name });

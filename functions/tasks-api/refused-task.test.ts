@@ -15,6 +15,8 @@ const refused: readonly (readonly [string, object, readonly string[]])[] = [
   ["a name of half a character", { name: "a\ud800" }, ["name"]],
   ["a name with a line break", { name: "a\nb" }, ["name"]],
   ["blanks around a name", { name: " a" }, ["name"]],
+  ["a name that paths drop", { name: "." }, ["name"]],
+  ["another", { name: ".." }, ["name"]],
   ["a tag given twice", { tags: ["a", "b", "a"] }, ["tags.2"]],
   ["too many tags", { tags: Array.from({ length: 21 }, (_, i) => `t${i}`) }, ["tags"]],
   ["a priority of its own", { priority: "urgent" }, ["priority"]],
