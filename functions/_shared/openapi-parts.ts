@@ -98,7 +98,8 @@ export const REQUEST_HEADERS: Readonly<Record<RequestHeader, OpenApiParameter>> 
     name: "If-Match",
     in: "header",
     required: false,
-    description: "The ETag of the version to change; another version is left alone, with 412.",
+    description:
+      "The ETag of the version to change, or several, separated by commas; another version is left alone, with 412.",
     schema: { type: "string" },
   },
   "if-none-match": {

@@ -47,12 +47,14 @@ export function queryOf(
   return single;
 }
 
-/** The version that If-Match asks for, null when it asks for none; one that cannot be ours matches nothing. */
-export function ifVersionOf({ header }: ApiRequest): number | null {
+/** The versions that If-Match names, any of which will do; null when any at all will. Tags that cannot be ours match nothing. */
+export function ifVersionsOf({ header }: ApiRequest): readonly number[] | null {
   const value = header("if-match")?.trim();
   if (value === undefined || value === "" || value === "*") return null;
-  const version = /^"(\d{1,15})"$/.exec(value)?.[1];
-  return version === undefined ? -1 : Number(version);
+  return value.split(",").flatMap((tag) => {
+    const version = /^"(\d{1,15})"$/.exec(tag.trim())?.[1];
+    return version === undefined ? [] : [Number(version)];
+  });
 }
 
 /** 412: the task has gone on since the caller read it. */

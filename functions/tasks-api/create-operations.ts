@@ -10,7 +10,7 @@ import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
 import { noQuery } from "../_shared/field-types.ts";
 import { idempotencyOf, replay } from "../_shared/idempotent.ts";
 import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
-import { ifVersionOf, queryOf } from "../_shared/read-request.ts";
+import { ifVersionsOf, queryOf } from "../_shared/read-request.ts";
 import { bulkSchema, taskName, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { presentProblem, refuseLargeAnswer } from "./bulk-answer.ts";
@@ -131,8 +131,8 @@ function expectedOf(request: ApiRequest): Expected {
     throw fieldsProblem([{ field: "If-None-Match", message: "can only be *" }]);
   }
   if (request.header("if-match")?.trim() === "*") return { kind: "something" };
-  const version = ifVersionOf(request);
-  return version === null ? { kind: "anything" } : { kind: "version", version };
+  const versions = ifVersionsOf(request);
+  return versions === null ? { kind: "anything" } : { kind: "version", versions };
 }
 
 function unexpected(version: number | null): HttpProblem {

@@ -254,6 +254,7 @@ test("PUT honours If-Match and If-None-Match", async () => {
   assert.equal(exists.headers.get("etag"), '"1"');
   assertProblem(await put({ "if-match": '"7"' }), 412, /version 1/);
   assert.equal((await put({ "if-match": '"1"' })).status, 200);
+  assert.equal((await put({ "if-match": '"7", "1"' })).status, 200);
   assert.equal((await put({ "if-match": "*" })).status, 200);
 });
 

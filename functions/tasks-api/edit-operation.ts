@@ -7,7 +7,7 @@ import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
 import { noQuery } from "../_shared/field-types.ts";
 import { fieldsProblem, type HttpProblem } from "../_shared/problem.ts";
 import {
-  ifVersionOf,
+  ifVersionsOf,
   noSuchTask,
   queryOf,
   taskIdOf,
@@ -33,7 +33,7 @@ export async function editTaskOperation(
     deps,
     tenantId,
     taskId,
-    ifVersionOf(request),
+    ifVersionsOf(request),
     (current) => applyPatch(current, patch),
     { quotas, secrets: secretsOf(given.request ?? {}) },
   );

@@ -85,11 +85,14 @@ test("If-Match: the version asked for, any, or 412", async () => {
   assertProblem(stale, 412);
   assert.equal(stale.headers.get("etag"), '"2"');
   assertProblem(await patch('W/"2"', "b"), 412);
+  for (const none of ['"1", "3"', '"1",W/"2"', "2", '"2', '"1""2"'])
+    assertProblem(await patch(none, "b"), 412);
   assert.equal((await patch("*", "b")).status, 200);
   const remove = (etag: string) =>
     api.acme("DELETE", `/v1/tasks/${id}`, undefined, { headers: { "if-match": etag } });
-  assertProblem(await remove('"1"'), 412);
-  assert.equal((await remove('"3"')).status, 204);
+  assert.equal((await patch('"1", "3"', "c")).status, 200);
+  assertProblem(await remove('"1", "2"'), 412);
+  assert.equal((await remove(',"x",W/"4" ,"4"')).status, 204);
 });
 
 test("a deleted task is gone, and its jobs are still there", async () => {

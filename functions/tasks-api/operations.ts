@@ -26,7 +26,7 @@ import { presentJob } from "../_shared/present-job.ts";
 import { isoInstant } from "../_shared/present-request.ts";
 import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
 import {
-  ifVersionOf,
+  ifVersionsOf,
   noSuchTask,
   queryOf,
   taskIdOf,
@@ -111,7 +111,7 @@ async function list(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer>
 async function remove(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
   const { tenantId } = request.principal;
-  const result = await deleteTask(deps, tenantId, taskIdOf(request), ifVersionOf(request));
+  const result = await deleteTask(deps, tenantId, taskIdOf(request), ifVersionsOf(request));
   if (result.kind === "not-found") throw noSuchTask();
   if (result.kind === "jobs-left") throw jobsLeft("deleted", "cancelled");
   if (result.kind === "refused" && result.refusal.kind === "version-mismatch")

@@ -162,8 +162,8 @@ test("delete cancels the jobs and accounts for what was due and not made", () =>
 });
 
 test("delete of another version than asked for is refused", () => {
-  assert.equal(decideDelete(lock(), 5, CONTEXT).kind, "write");
-  assert.deepEqual(decideDelete(lock(), 4, CONTEXT), {
+  assert.equal(decideDelete(lock(), [5], CONTEXT).kind, "write");
+  assert.deepEqual(decideDelete(lock(), [4], CONTEXT), {
     kind: "refuse",
     refusal: { kind: "version-mismatch", version: 5 },
   });

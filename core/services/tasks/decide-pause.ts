@@ -53,13 +53,13 @@ function continuation(task: Task, nowMs: number): Pick<Task, "status" | "nextRun
   }
 }
 
-/** `ifVersion` null deletes whatever version there is. */
+/** `ifVersions` null deletes whatever version there is. */
 export function decideDelete(
   { task, secrets = [], nowMs, madeMs = [] }: LockedTask,
-  ifVersion: number | null,
+  ifVersions: readonly number[] | null,
   context: EditContext,
 ): TaskEdit<StateRefusal> {
-  if (ifVersion !== null && ifVersion !== task.version)
+  if (ifVersions !== null && !ifVersions.includes(task.version))
     return { kind: "refuse", refusal: { kind: "version-mismatch", version: task.version } };
   const deleted: Task = { ...task, status: "deleted", nextRunAtMs: null };
   return {

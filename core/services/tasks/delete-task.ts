@@ -12,14 +12,14 @@ interface Finished {
 }
 
 /**
- * Deletes a live task: its name is free at once, its jobs stay readable. With `ifVersion` only that version of it. Of a deleted task:
+ * Deletes a live task: its name is free at once, its jobs stay readable. With `ifVersions` only those versions of it. Of a deleted task:
  * goes on with the jobs that its delete has left.
  */
 export async function deleteTask(
   deps: TaskServiceDeps,
   tenantId: TenantId,
   taskId: TaskId,
-  ifVersion: number | null,
+  ifVersions: readonly number[] | null,
 ): Promise<Change<StateRefusal> | Finished> {
   const { shards, clock, random, retention } = deps;
   const context = { run: randomRun(random.bytes(2)), retention };
@@ -31,7 +31,7 @@ export async function deleteTask(
       .tasks.edit(
         tenantId,
         taskId,
-        (locked) => decideDelete(locked, ifVersion, context),
+        (locked) => decideDelete(locked, ifVersions, context),
         retention,
       ),
   );

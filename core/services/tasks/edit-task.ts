@@ -28,14 +28,14 @@ interface EditOptions {
 
 /**
  * Edits a live task. `apply` lays the caller's changes over the task as it is under its lock: pure, may be called again.
- * With `ifVersion` only that version of the task is edited. What the edit changes has to keep to the quotas; a task that was
+ * With `ifVersions` only those versions of the task are edited. What the edit changes has to keep to the quotas; a task that was
  * completed and goes on counts as a new one.
  */
 export async function editTask<R>(
   { shards, random, retention, sealer }: Omit<TaskServiceDeps, "clock">,
   tenantId: TenantId,
   taskId: TaskId,
-  ifVersion: number | null,
+  ifVersions: readonly number[] | null,
   apply: (current: TaskWithVersion) => Applied<R>,
   { quotas = null, secrets }: EditOptions = {},
 ): Promise<EditResult<EditRefusal | R>> {
@@ -46,7 +46,7 @@ export async function editTask<R>(
     taskId,
     (locked) => {
       const { version } = locked.task;
-      if (ifVersion !== null && ifVersion !== version)
+      if (ifVersions !== null && !ifVersions.includes(version))
         return { kind: "refuse", refusal: { kind: "version-mismatch", version } };
       const applied = apply(locked);
       if (applied.kind !== "ok") return applied;

@@ -10,12 +10,12 @@ import { createTask } from "./create-task.ts";
 import { editTask } from "./edit-task.ts";
 import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
-/** What the caller expects to find: anything, nothing (create only), or that version. */
+/** What the caller expects to find: anything, nothing (create only), or one of those versions. */
 export type Expected =
   | { readonly kind: "anything" }
   | { readonly kind: "nothing" }
   | { readonly kind: "something" }
-  | { readonly kind: "version"; readonly version: number };
+  | { readonly kind: "version"; readonly versions: readonly number[] };
 
 export type Put =
   | Exclude<Created, { readonly kind: "name-taken" }>
@@ -75,13 +75,13 @@ async function tryPut(
     }
   }
   if (expected.kind === "nothing") return { kind: "mismatch", version: found.task.version };
-  const ifVersion = expected.kind === "version" ? expected.version : null;
+  const ifVersions = expected.kind === "version" ? expected.versions : null;
   const { id } = found.task;
   const edited = await editTask<{ readonly kind: "renamed" }>(
     deps,
     tenantId,
     id,
-    ifVersion,
+    ifVersions,
     ({ task }) =>
       task.name === settings.name
         ? { kind: "ok", settings }
