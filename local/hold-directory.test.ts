@@ -20,6 +20,15 @@ test("a place where nothing can be made is said at once", () => {
   for (const path of ["/proc/at-and-cron/x", "/proc/at-and-cron", join(room, "file", "x")])
     assert.throws(
       () => makeDirectory(path),
-      /cannot be made \(E[A-Z]+\): choose another LOCAL_DIR/,
+      /cannot be (made|written) \(E[A-Z]+\): choose another LOCAL_DIR/,
+    );
+});
+
+test("a folder that is there but read-only is said before anything is put there", () => {
+  // Not even root may write there.
+  for (const path of ["/proc/sys", "/proc/sys/log"])
+    assert.throws(
+      () => makeDirectory(path),
+      /^SetupError: \/proc\/sys cannot be written \(E[A-Z]+\)/,
     );
 });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, realpathSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { dirname } from "node:path";
 import { SetupError } from "./setup-error.ts";
@@ -15,12 +15,15 @@ export async function holdDirectory(localDir: string): Promise<boolean> {
 }
 
 /**
- * For LOCAL_DIR and what is in it. Throws SetupError. One folder after the other: Node's own recursive call tries for ever where
+ * For LOCAL_DIR and what is in it. Throws SetupError, also where one that is there cannot be written. One folder after the other: Node's own recursive call tries for ever where
  * nothing can be made although its parent is there (/proc).
  */
 export function makeDirectory(path: string): void {
   try {
-    if (existsSync(path)) return;
+    if (existsSync(path)) {
+      accessSync(path, constants.W_OK);
+      return;
+    }
     const parent = dirname(path);
     if (parent !== path) makeDirectory(parent);
     mkdirSync(path);
@@ -29,7 +32,8 @@ export function makeDirectory(path: string): void {
     // Another process was first.
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
     const { code } = error as NodeJS.ErrnoException;
-    throw new SetupError(`${path} cannot be made (${code}): choose another LOCAL_DIR`, {
+    const what = existsSync(path) ? "written" : "made";
+    throw new SetupError(`${path} cannot be ${what} (${code}): choose another LOCAL_DIR`, {
       cause: error,
     });
   }

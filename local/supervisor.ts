@@ -1,7 +1,7 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { bringUpDatabases, type Databases, wait, watchDatabases } from "./databases.ts";
-import { isPortFree, pickPort } from "./hold-directory.ts";
+import { isPortFree, makeDirectory, pickPort } from "./hold-directory.ts";
 import { type ChildSpec, type KeptChild, keepChild, lastWords } from "./keep-child.ts";
 import { identify, type ProcessIdentity } from "./process-identity.ts";
 import { isRunning, type Run, readRun, removeRun, writeRun } from "./run-file.ts";
@@ -51,7 +51,7 @@ export async function supervise(deps: SupervisorDeps): Promise<void> {
     );
   }
   const logDir = join(settings.localDir, "log");
-  mkdirSync(logDir, { recursive: true });
+  makeDirectory(logDir);
   const own = identify(process.pid, basename(process.argv[1] ?? ""));
   if (!own) throw new SetupError("this machine has no /proc: the local stack needs Linux");
   const state = new RunState(deps, own);
