@@ -71,6 +71,7 @@ fetched() { [ "$(cat "$base/.ok" 2>/dev/null)" = "$LIB_SHA256" ]; }
 fetch() {
   local t=$base.tmp sha
   exec 9>"$base.lock"; flock -w 300 9 || die "another fetch holds $base.lock"
+  [ ! -e "$base" ] || [ -f "$base/.ok" ] || die "$base is not ours: choose another LOCAL_CACHE, or move it away"
   java17 >/dev/null || { install openjdk-17-jre-headless; java17 >/dev/null || die "no Java 17 after installing it"; }
   ! fetched || return 0
   command -v mvn >/dev/null 2>&1 || install maven

@@ -62,6 +62,7 @@ fetch() {
   mkdir -p "$(dirname "$base")"
   exec 9>"$base.lock"; flock -w 300 9 || die "another fetch holds $base.lock"
   ! fetched || return 0
+  [ ! -e "$base" ] || [ -f "$base/.ok" ] || die "$base is not ours: choose another LOCAL_CACHE, or move it away"
   case $(uname -sm) in "Linux x86_64") ;; *) die "the packed server is for Linux on x86_64: use Docker or set MYSQL_URL" ;; esac
   need java openjdk-17-jre-headless; need mvn maven
   t=$base.tmp; rm -rf "$t" "$base"; mkdir -p "$t/server"
@@ -100,10 +101,13 @@ start() {
   ! port_taken "$port" || die "port $port is taken: choose another with MYSQL_PORT"
   : >"$log"
   if [ ! -f "$dir/data/.ok" ]; then
+    # One that was left half-made is marked as ours. Any other that is not empty is somebody else's.
+    if [ -f "$dir/data/.making" ]; then find "$dir/data/" -mindepth 1 ! -name .making -delete
+    else [ -z "$(ls -A "$dir/data" 2>/dev/null)" ] || die "$dir/data has files that are not ours: choose another folder (LOCAL_DIR), or move them away"; fi
     say "making an empty database"
-    rm -rf "$dir/data"
+    mkdir -p "$dir/data"; touch "$dir/data/.making"
     (mysqld "${asroot[@]}" --initialize-insecure) >>"$log" 2>&1 9>&- || { tail -n 20 "$log" >&2; die "initialize failed; see $log"; }
-    touch "$dir/data/.ok"
+    mv "$dir/data/.making" "$dir/data/.ok"
   fi
   echo "$port" >"$dir/mysqld.port"
   # Its own session: a Ctrl-C in the terminal is for the supervisor, which stops the workers before their database.
