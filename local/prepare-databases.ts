@@ -2,11 +2,15 @@ import { DATABASE_PREFIX } from "#adapters/mysql/database-names.ts";
 import { migrate } from "#migrations/migrate.ts";
 import { KEYSPACE, migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import type { Databases } from "./databases.ts";
+import { refuseDeployment } from "./refuse-deployment.ts";
 import { localKeyFile, prepareKeyFile } from "./secrets-key.ts";
 import { seedDemoTenant } from "./seed.ts";
 import type { Settings } from "./settings.ts";
 
-/** What the databases of a start have to have before any process runs: schema, master key, tenant `demo`. */
+/**
+ * What the databases of a start have to have before any process runs: schema, master key, tenant `demo`. Throws SetupError,
+ * before anything is written, when MYSQL_URL names a deployment's.
+ */
 export async function prepareDatabases(
   { mysqlUrl, contactPoints }: Databases,
   { localDir }: Settings,
@@ -14,6 +18,7 @@ export async function prepareDatabases(
   onProgress: (line: string) => void,
 ): Promise<void> {
   const databasePrefix = env.DATABASE_PREFIX || DATABASE_PREFIX;
+  if (env.MYSQL_URL) await refuseDeployment(mysqlUrl, databasePrefix);
   const keyspace = env.CASSANDRA_KEYSPACE || KEYSPACE;
   await Promise.all([
     migrate({ mysqlUrl, databasePrefix, onProgress }),

@@ -6,21 +6,22 @@ import { SetupError } from "./setup-error.ts";
 
 const TENANT = "demo";
 const STATEMENT_MS = 10_000;
+export const LOCAL_KEY_HASH = createHash("sha256").update(LOCAL_KEY).digest();
 
 /**
  * Makes tenant `demo` and its API key `local-dev-key`, with every scope, unless they exist. A key that somebody has
  * revoked stays so. `mysqlUrl` names the server; its control database is migrated. Throws SetupError.
  */
 export async function seedDemoTenant(mysqlUrl: string, databasePrefix?: string): Promise<void> {
-  const hash = createHash("sha256").update(LOCAL_KEY).digest();
+  // The key first: by it the next start knows these databases, however far this one comes.
   const statements: [string, unknown[]][] = [
+    [
+      "INSERT INTO api_keys (key_hash, tenant_id, scopes, created_at) VALUES (?, ?, ?, UTC_TIMESTAMP(3)) AS made ON DUPLICATE KEY UPDATE api_keys.key_hash = api_keys.key_hash",
+      [LOCAL_KEY_HASH, TENANT, JSON.stringify(["read", "write", "admin"])],
+    ],
     [
       "INSERT INTO tenants (id, name, created_at) VALUES (?, ?, UTC_TIMESTAMP(3)) AS made ON DUPLICATE KEY UPDATE tenants.id = tenants.id",
       [TENANT, TENANT],
-    ],
-    [
-      "INSERT INTO api_keys (key_hash, tenant_id, scopes, created_at) VALUES (?, ?, ?, UTC_TIMESTAMP(3)) AS made ON DUPLICATE KEY UPDATE api_keys.key_hash = api_keys.key_hash",
-      [hash, TENANT, JSON.stringify(["read", "write", "admin"])],
     ],
   ];
   try {
