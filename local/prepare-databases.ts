@@ -9,7 +9,7 @@ import type { Settings } from "./settings.ts";
 
 /**
  * What the databases of a start have to have before any process runs: schema, master key, tenant `demo`. Throws SetupError,
- * before anything is written, when MYSQL_URL names a deployment's.
+ * before anything is written there, when MYSQL_URL names a deployment's, or the key is not the one of its secrets.
  */
 export async function prepareDatabases(
   { mysqlUrl, contactPoints }: Databases,
@@ -20,10 +20,10 @@ export async function prepareDatabases(
   const databasePrefix = env.DATABASE_PREFIX || DATABASE_PREFIX;
   if (env.MYSQL_URL) await refuseDeployment(mysqlUrl, databasePrefix);
   const keyspace = env.CASSANDRA_KEYSPACE || KEYSPACE;
+  await prepareKeyFile(localKeyFile(localDir, env), { mysqlUrl, databasePrefix });
   await Promise.all([
     migrate({ mysqlUrl, databasePrefix, onProgress }),
     migrateCassandra({ contactPoints, keyspace, onProgress }),
   ]);
-  await prepareKeyFile(localKeyFile(localDir, env), { mysqlUrl, databasePrefix });
   await seedDemoTenant(mysqlUrl, databasePrefix);
 }

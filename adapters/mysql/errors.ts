@@ -86,6 +86,13 @@ export function isDuplicateOf(error: unknown, keyName: string): boolean {
   return error.cause.errno === DUPLICATE && error.cause.keyName === keyName;
 }
 
+/** Whether a translated error is that nobody has migrated this server so far. */
+export function isNotMigrated(error: unknown): boolean {
+  if (!(error instanceof StoreRefused) || !(error.cause instanceof DriverFault)) return false;
+  const { errno } = error.cause;
+  return errno !== null && NOT_MIGRATED.includes(errno);
+}
+
 /** Whether the server has said no: then what was asked has not happened. Anything else leaves that open. */
 function isServersAnswer(fault: DriverFault): boolean {
   return fault.errno !== null && !SERVER_BUSY.includes(fault.errno);

@@ -11,7 +11,7 @@ import { systemClock } from "#adapters/system/clock.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { Secret } from "#core/domain/secret.ts";
 import { localKeyFile, prepareKeyFile } from "#local/secrets-key.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { databaseNames, makeTestDatabases, type TestDatabases } from "./databases.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "secrets-key-"));
 let databases: TestDatabases;
@@ -49,6 +49,15 @@ test("made with an empty database, kept after; lost or exchanged it is asked for
   );
   renameSync(`${path}.away`, path);
   await prepare();
+});
+
+test("a server that nobody has migrated has no secrets: a key is made for it", async () => {
+  const empty = await makeTestDatabases();
+  for (const name of databaseNames(empty.databasePrefix)) await empty.run(`DROP DATABASE ${name}`);
+  const path = join(folder, "first.key");
+  await prepareKeyFile(path, empty);
+  assert.ok(existsSync(path));
+  await empty.drop();
 });
 
 test("a setting says where it is, and KMS that there is none", () => {
