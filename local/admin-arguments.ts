@@ -14,7 +14,10 @@ export interface AdminDeps {
   readonly digest: Digest;
   /** Opens the shards for as long as `work` takes. */
   withShards<Result>(work: (shards: Shards) => Promise<Result>): Promise<Result>;
-  /** Opens the shards and the master key, of the deployment or of this machine, for as long as `work` takes. */
+  /**
+   * Opens the shards and their master key for as long as `work` takes. Throws SetupError where no key is named, ConfigurationInvalid
+   * for one that is not the databases'.
+   */
   withSigning<Result>(work: (deps: SigningDeps) => Promise<Result>): Promise<Result>;
 }
 

@@ -27,9 +27,9 @@ export const secretCommands: readonly AdminCommand[] = [
 
 async function list(deps: AdminDeps, [tenant = ""]: readonly string[]): Promise<AdminAnswer> {
   const id = await tenantOf(deps, tenant);
-  const valid = await deps.withSigning(({ shards }) => {
-    return shards.forTenant(id).secrets.listSigningSecrets(id);
-  });
+  const valid = await deps.withShards((shards) =>
+    shards.forTenant(id).secrets.listSigningSecrets(id),
+  );
   return listAnswer(valid, present, {
     SECRET: (secret) => secret.id,
     FINGERPRINT: shownFingerprint,

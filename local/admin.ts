@@ -2,7 +2,7 @@
  * Tenants, API keys and IAM principals of any deployment: `npm run admin -- --help`.
  * Exit codes: 0 done, 1 refused or the database is away, 2 the command line is wrong. Errors are one line on stderr.
  */
-import { openVault } from "#adapters/crypto/vault.ts";
+import { assertMasterKeyFits, openVault } from "#adapters/crypto/vault.ts";
 import { openAccount } from "#adapters/deployment/open-account.ts";
 import { openMasterKey } from "#adapters/deployment/open-master-key.ts";
 import type { RotatingAccount } from "#adapters/mysql/account.ts";
@@ -56,7 +56,7 @@ const CONCLUSION = `
 --mysql-url URL    the deployment's database, mysql://user:password@host:port; else MYSQL_URL, which keeps the password
                    out of the list of processes; else the system that 'npm start' runs here
 MYSQL_SECRET_ARN   the account as a secret of Secrets Manager, where the URL names the server only: mysql://host?ssl=Amazon%20RDS
-SECRETS_KEY_FILE   what seals signing secrets, or SECRETS_KMS_KEY; else the key of the system that runs here
+SECRETS_KEY_FILE   what seals signing secrets, or SECRETS_KMS_KEY; of the system that runs here it need not be named
 DATABASE_PREFIX    first part of the databases' names, 'scheduler_' unless set
 
 To begin: npm run admin -- tenant create acme && npm run admin -- key create acme`;
@@ -71,23 +71,23 @@ function help(): string {
   return [INTRODUCTION, ...lines, CONCLUSION].join("\n");
 }
 
-/** The server to talk to. Throws SetupError when none is named and nothing runs here. */
-function findMysqlUrl(given: string | null): string {
+/** The server to talk to, and whether it is of the system that runs here. Throws SetupError when none is named and nothing runs. */
+function findMysql(given: string | null): Pick<Mysql, "mysqlUrl" | "isLocal"> {
   const named = given ?? process.env.MYSQL_URL ?? "";
-  if (named !== "") return parseMysqlUrl(named);
+  if (named !== "") return { mysqlUrl: parseMysqlUrl(named), isLocal: false };
   const { localDir } = readSettings(process.env);
   const run = readRun(localDir);
-  if (run?.mysql && isRunning(run)) return run.mysql.url;
+  if (run?.mysql && isRunning(run)) return { mysqlUrl: run.mysql.url, isLocal: true };
   refuse("which database? Set MYSQL_URL or --mysql-url, or begin the local system with npm start");
 }
 
 async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise<AdminAnswer> {
   const databasePrefix = process.env.DATABASE_PREFIX || DATABASE_PREFIX;
   controlDatabase(databasePrefix);
-  const url = findMysqlUrl(mysqlUrl);
+  const found = findMysql(mysqlUrl);
   // The account of a secret is fetched with the credentials of whoever calls.
   const account = await openAccount({ MYSQL_SECRET_ARN: process.env.MYSQL_SECRET_ARN ?? "" }, null);
-  const mysql: Mysql = { mysqlUrl: url, databasePrefix, account };
+  const mysql: Mysql = { ...found, databasePrefix, account };
   const control = openControlStore(mysql);
   try {
     return await command.run(
@@ -107,13 +107,14 @@ async function run({ command, operands, options, mysqlUrl }: AdminLine): Promise
       error instanceof OutcomeUnknown
         ? "it may be done or not: look at the list before you try again"
         : "nothing was done";
-    refuse(`${error.message} (${new URL(url).host}); ${advice}`);
+    refuse(`${error.message} (${new URL(found.mysqlUrl).host}); ${advice}`);
   } finally {
     await control.close();
   }
 }
 
 interface Mysql {
+  readonly isLocal: boolean;
   readonly mysqlUrl: string;
   readonly databasePrefix: string;
   readonly account: RotatingAccount | null;
@@ -136,9 +137,17 @@ async function withSigning<Result>(
   work: (deps: SigningDeps) => Promise<Result>,
 ): Promise<Result> {
   const { SECRETS_KMS_KEY = "" } = process.env;
+  // The key of this machine is never taken for another's: what it seals there would not open.
+  if (!mysql.isLocal && SECRETS_KMS_KEY === "" && !process.env.SECRETS_KEY_FILE)
+    refuse(
+      "which key? Set SECRETS_KMS_KEY or SECRETS_KEY_FILE to the master key of the deployment",
+    );
   const SECRETS_KEY_FILE = localKeyFile(readSettings(process.env).localDir, process.env);
   const masterKey = await openMasterKey({ SECRETS_KEY_FILE, SECRETS_KMS_KEY });
-  return withShards(mysql, (shards) => {
+  const setting =
+    SECRETS_KMS_KEY === "" ? `SECRETS_KEY_FILE ${SECRETS_KEY_FILE}` : "SECRETS_KMS_KEY";
+  return withShards(mysql, async (shards) => {
+    for (const { secrets } of shards.all()) await assertMasterKeyFits(masterKey, secrets, setting);
     const storeOf = (id: TenantId) => shards.forTenant(id).secrets;
     const sealer = openVault({ masterKey, storeOf, clock: systemClock });
     return work({ shards, sealer, random: systemRandom });

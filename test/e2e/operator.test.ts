@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import middy from "@middy/core";
+import { makeKeyFile } from "#adapters/crypto/key-file.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemDigest } from "#adapters/system/digest.ts";
@@ -192,6 +193,32 @@ test("mistakes are one line: 1 for what is refused, 2 for the command line", asy
   assert.match(help.stdout, /key create +TENANT \[--scopes SCOPES\]/);
 });
 
+test("a signing secret is made under the deployment's master key only", async () => {
+  const localDir = mkdtempSync(join(tmpdir(), "access-"));
+  const dataKeys = () => databases.run("SELECT tenant_id FROM data_keys");
+  try {
+    const own = { SECRETS_KEY_FILE: join(localDir, "deployment.key"), LOCAL_DIR: localDir };
+    makeKeyFile(own.SECRETS_KEY_FILE);
+    // As on every machine on which npm start has run.
+    const other = join(localDir, "secrets.key");
+    makeKeyFile(other);
+    const rotate = (tenant: string) => ["secret", "rotate", tenant];
+    await refused(rotate("other"), 1, /^which key\? Set SECRETS_KMS_KEY or/, {
+      LOCAL_DIR: localDir,
+    });
+    assert.deepEqual(await dataKeys(), []);
+    assert.equal((await admin(rotate("other"), own)).code, 0);
+    assert.equal((await done("secret", "list", "other")).items.length, 1, "a list takes no key");
+    const before = await dataKeys();
+    const wrong = { ...own, SECRETS_KEY_FILE: other };
+    await refused(rotate("acme"), 1, /secrets\.key is not the key that the secrets in/, wrong);
+    assert.deepEqual(await dataKeys(), before);
+    assert.equal((await admin(rotate("acme"), own)).code, 0);
+  } finally {
+    rmSync(localDir, { recursive: true });
+  }
+});
+
 test("without a URL it is the system that runs here", async () => {
   const localDir = mkdtempSync(join(tmpdir(), "access-"));
   const supervisor = identify(process.pid, "");
@@ -208,6 +235,8 @@ test("without a URL it is the system that runs here", async () => {
     writeRun(localDir, { ...rest, supervisor, mysql, processes: [], restarting: [] });
     const env = { MYSQL_URL: "", LOCAL_DIR: localDir };
     assert.match((await admin(["tenant", "list"], env)).stdout, /^acme +active /m);
+    makeKeyFile(join(localDir, "secrets.key"));
+    await refused(["secret", "rotate", "acme"], 1, /secrets\.key is not the key that the/, env);
     // What is left of a run that was killed names a database that may be another's by now.
     const dead = { ...supervisor, startTicks: "1" };
     writeRun(localDir, { ...rest, supervisor: dead, mysql, processes: [], restarting: [] });
