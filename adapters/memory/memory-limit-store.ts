@@ -16,6 +16,7 @@ import {
   CallTimes,
   callsWithin,
   mayTake,
+  nextCallMs,
   planCalls,
   planStarts,
   slotsWanted,
@@ -172,9 +173,9 @@ class Take {
   }
 
   run(waiting: readonly Job[]): TakenLimited {
-    const { lines, aheadMs } = this.#request;
+    const { lines } = this.#request;
     for (const [key, slotsMax] of slotsWanted(lines)) this.#hold(key, slotsMax);
-    const until = { nowMs: this.#nowMs, untilMs: this.#nowMs + aheadMs + LIMIT_START_AHEAD_MS };
+    const until = this.#until;
     const startable = lines.filter(({ key }) => mayTake(key, (each) => this.#heldOf(each)));
     const starts = planStarts(startable, this.#times, until);
     const found = lines.flatMap((line) => this.#find(line, waiting));
@@ -200,6 +201,11 @@ class Take {
     };
   }
 
+  get #until() {
+    const nowMs = this.#nowMs;
+    return { nowMs, untilMs: nowMs + this.#request.aheadMs + LIMIT_START_AHEAD_MS };
+  }
+
   #hold(key: LimitKey, slotsMax: number): void {
     const row = this.#tables.callLimits.get(key);
     if (row === undefined) {
@@ -217,8 +223,10 @@ class Take {
     else holders.set(workerId, { slots, takenAtMs: this.#nowMs });
     this.#tables.limitSlots.set(key, holders);
     this.#held.set(key, { limit, slots });
-    if (limit.perSecond !== null)
-      this.#times.set(key, new CallTimes(limit.perSecond, Math.max(row.nextCallAtMs, this.#nowMs)));
+    const { perSecond } = limit;
+    if (perSecond === null) return;
+    const nextMs = nextCallMs(row.nextCallAtMs, perSecond, this.#until);
+    this.#times.set(key, new CallTimes(perSecond, nextMs));
   }
 
   #isLive(workerId: WorkerId): boolean {

@@ -18,6 +18,7 @@ import {
   CallTimes,
   callsWithin,
   mayTake,
+  nextCallMs,
   planCalls,
   planStarts,
   slotsWanted,
@@ -73,14 +74,13 @@ async function take(
   isLive: boolean,
 ): Promise<TakenLimited> {
   const wanted = slotsWanted(request.lines);
-  const limits = await readLimits(session, [...wanted.keys()]);
-  const { nowMs } = limits;
+  const limits = await readLimits(session, [...wanted.keys()], request.aheadMs);
+  const { nowMs, untilMs } = limits;
   const free = (key: LimitKey) =>
     isLive && !limits.taken.has(key) && !limits.taken.has(tenantKeyOf(key));
   const lines = request.lines.filter(({ key }) => free(key));
   const held = await holdSlots(session, request.workerId, limits, slotsWanted(lines));
   const heldOf = (key: LimitKey): HeldLimit => held.get(key) ?? { limit: null, slots: 0 };
-  const untilMs = nowMs + request.aheadMs + LIMIT_START_AHEAD_MS;
   const startable = lines.filter(({ key }) => mayTake(key, heldOf));
   const starts = planStarts(startable, limits.rates, { nowMs, untilMs });
   const jobs = await takeJobs(session, { ...request, lines: startable }, limits);
@@ -105,6 +105,8 @@ interface Holder {
 
 interface Limits {
   readonly nowMs: number;
+  /** Calls of a rate that start later are not taken. */
+  readonly untilMs: number;
   readonly locked: ReadonlyMap<LimitKey, LimitValues>;
   /** In the hands of other takers. */
   readonly taken: ReadonlySet<LimitKey>;
@@ -112,17 +114,25 @@ interface Limits {
   readonly rates: ReadonlyMap<LimitKey, CallTimes>;
 }
 
-async function readLimits(session: Session, keys: readonly LimitKey[]): Promise<Limits> {
+async function readLimits(
+  session: Session,
+  keys: readonly LimitKey[],
+  aheadMs: number,
+): Promise<Limits> {
   const [clock, ...rows] = await session.select(lockLimitsSql(keys));
   const nowMs = readInstant(clock?.[0]);
+  const untilMs = nowMs + aheadMs + LIMIT_START_AHEAD_MS;
   const locked = new Map<LimitKey, LimitValues>();
   const rates = new Map<LimitKey, CallTimes>();
   for (const row of rows) {
     const key = row[1] as LimitKey;
     const limit = readValues(row);
     locked.set(key, limit);
-    const nextMs = row[6] === null ? nowMs : Math.max(nowMs, readMicros(row[6]));
-    if (limit.perSecond !== null) rates.set(key, new CallTimes(limit.perSecond, nextMs));
+    const { perSecond } = limit;
+    if (perSecond === null) continue;
+    const notedMs = row[6] === null ? nowMs : readMicros(row[6]);
+    const nextMs = nextCallMs(notedMs, perSecond, { nowMs, untilMs });
+    rates.set(key, new CallTimes(perSecond, nextMs));
   }
   const taken = new Set<LimitKey>();
   const holders = new Map<LimitKey, Holder[]>();
@@ -137,7 +147,7 @@ async function readLimits(session: Session, keys: readonly LimitKey[]): Promise<
     };
     holders.set(key, [...(holders.get(key) ?? []), holder]);
   }
-  return { nowMs, locked, taken, holders, rates };
+  return { nowMs, untilMs, locked, taken, holders, rates };
 }
 
 function readValues(row: Row): LimitValues {
@@ -179,9 +189,9 @@ async function holdSlots(
 async function takeJobs(
   session: Session,
   { workerId, aheadMs, lines }: TakeLimitedRequest,
-  { nowMs, rates }: Limits,
+  { nowMs, untilMs, rates }: Limits,
 ): Promise<LimitedJob[]> {
-  const until = { nowMs, untilMs: nowMs + aheadMs + LIMIT_START_AHEAD_MS };
+  const until = { nowMs, untilMs };
   const branches = lines.flatMap(({ key, queues, headsMs, jobsMax }) => {
     const limit = Math.min(jobsMax, callsWithin(key, rates, until.untilMs));
     if (limit < 1) return [];

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { LimitKey } from "./call-limit.ts";
-import { CallTimes, mayTake, planCalls, slotsWanted } from "./limited-take.ts";
+import { CallTimes, mayTake, nextCallMs, planCalls, slotsWanted } from "./limited-take.ts";
+import { CLAIM_AHEAD_MS, LIMIT_START_AHEAD_MS, POLL_PERIOD_MS_MAX } from "./limits.ts";
 
 const NOW_MS = 1_780_000_000_000;
 const [A, B, ACME] = ["acme|https://a:443", "acme|https://b:443", "acme"] as LimitKey[] as [
@@ -100,4 +101,17 @@ test("a rate is exact: over any ten seconds within one call of it, of a line and
     if (stepMs < 1_900) assert(starts.length >= slower * 28, `${starts.length} at ${slower}/s`);
   });
   fc.assert(property, { numRuns: 40 });
+});
+
+test("the next call is when the last take has noted, but for what no take of this rate notes: that is due where this one ends", () => {
+  const until = { nowMs: NOW_MS, untilMs: NOW_MS + 2_200 };
+  const next = (offsetMs: number, perSecond: number) =>
+    nextCallMs(NOW_MS + offsetMs, perSecond, until) - NOW_MS;
+  const takenMs = POLL_PERIOD_MS_MAX + CLAIM_AHEAD_MS + LIMIT_START_AHEAD_MS;
+  assert.equal(next(-5_000, 5), 0);
+  assert.equal(next(700, 5), 700);
+  assert.equal(next(takenMs + 200, 5), takenMs + 200);
+  assert.equal(next(takenMs + 100_000, 0.01), takenMs + 100_000);
+  assert.equal(next(takenMs + 201, 5), 2_200);
+  assert.equal(next(3_600_000, 0.01), 2_200);
 });

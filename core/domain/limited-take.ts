@@ -1,5 +1,9 @@
 /** What one take of limited jobs comes to: slots per key, and which jobs may start when. Pure: the adapters read, ask and write. */
 import { type LimitKey, type LimitValues, tenantKeyOf } from "./call-limit.ts";
+import { CLAIM_AHEAD_MS, LIMIT_START_AHEAD_MS, POLL_PERIOD_MS_MAX } from "./limits.ts";
+
+/** No take goes further ahead. */
+const TAKEN_AHEAD_MS_MAX = POLL_PERIOD_MS_MAX + CLAIM_AHEAD_MS + LIMIT_START_AHEAD_MS;
 
 /** When calls of a rate may start: evenly spaced, one after the other, whoever takes them. */
 export class CallTimes {
@@ -25,6 +29,19 @@ export class CallTimes {
   take(atMs: number): void {
     this.#nextMs = atMs + this.#spacingMs;
   }
+}
+
+/**
+ * When the next call may start at the earliest, by what the last take has noted. What is later than any take of this rate notes is of a
+ * slower one, or of before the database's clock was set back: what was taken then starts by `untilMs`, up to where this one takes.
+ */
+export function nextCallMs(
+  notedMs: number,
+  perSecond: number,
+  { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number },
+): number {
+  const latestMs = nowMs + TAKEN_AHEAD_MS_MAX + 1_000 / perSecond;
+  return notedMs > latestMs ? untilMs : Math.max(nowMs, notedMs);
 }
 
 /** A line as an executor asks for it. */

@@ -93,4 +93,19 @@ export function limitRatesContract(open: OpenStore): void {
       assert.equal((await store.listLimited()).length, 9);
     }),
   );
+
+  test(
+    "a rate that is raised holds from now on, however late the slower one's next call was",
+    onStore(open, async (store) => {
+      const limited = await limitedTask(store, { perSecond: 0.01 });
+      const { key } = limited;
+      await addWaiting(store, limited, [-5_000, -4_000, -3_000, -2_000]);
+      const workerId = await addWorker(store);
+      const first = await takeLine(store, workerId, key);
+      assert.equal(first.jobs.length, 1);
+      await store.shard.limits.put(key, { perSecond: 1_000 });
+      const more = await takeLine(store, workerId, key);
+      assert((more.jobs[0]?.startAtMs ?? 0) > (first.jobs[0]?.startAtMs ?? 0));
+    }),
+  );
 }
