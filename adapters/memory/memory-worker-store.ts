@@ -1,7 +1,7 @@
 /** Leases of executors in memory. */
 import { assert } from "#core/domain/assert.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
-import { FENCED_KEPT_MS } from "#core/domain/limits.ts";
+import { FENCED_KEPT_MS, WORKER_LEASE_MS } from "#core/domain/limits.ts";
 import type { Renewal, WorkerStore } from "#core/ports/worker-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
@@ -39,6 +39,10 @@ export class MemoryWorkerStore implements WorkerStore {
 
   listExpired(limit: number): Promise<WorkerId[]> {
     return this.#tables.transact("listExpired", (nowMs) => {
+      const latestMs = nowMs + WORKER_LEASE_MS;
+      for (const [workerId, row] of this.#tables.workers)
+        if (row.fencedAtMs === null && row.leaseUntilMs > latestMs)
+          this.#tables.workers.set(workerId, { ...row, leaseUntilMs: latestMs });
       const expired = [...this.#tables.workers].filter(
         ([, row]) => row.fencedAtMs === null && row.leaseUntilMs < nowMs,
       );

@@ -12,11 +12,11 @@ import {
   insertWorkerSql,
   listExpiredWorkersSql,
   listFencedWorkersSql,
-  probeWritesSql,
   renewWorkerSql,
   selectFencedWorkersSql,
   selectHoldersSql,
   selectWorkerSql,
+  shortenLeasesSql,
 } from "./statements/workers.ts";
 import type { Database } from "./transaction.ts";
 
@@ -37,7 +37,7 @@ export function workerStore(database: Database): WorkerStore {
     },
     async listExpired(limit) {
       // Of a database that can be read only no lease can be renewed: that says nothing about the workers.
-      await database.write(probeWritesSql());
+      await database.write(shortenLeasesSql());
       return (await database.select(listExpiredWorkersSql(limit))).map((row) =>
         readWorkerId(row[0]),
       );

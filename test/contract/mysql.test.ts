@@ -10,7 +10,8 @@ import { insertJobsSql } from "#adapters/mysql/statements/insert-jobs.ts";
 import { deleteLimitedSql, lineUpSql } from "#adapters/mysql/statements/limited-lines.ts";
 import { taskStore } from "#adapters/mysql/task-store.ts";
 import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
-import { jobIdFromBytes, partitionOfJob } from "#core/domain/ids.ts";
+import { jobIdFromBytes, makeWorkerId, partitionOfJob, type WorkerId } from "#core/domain/ids.ts";
+import { WORKER_LEASE_MS } from "#core/domain/limits.ts";
 import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import { makeTestDatabases, type TestDatabases } from "#test/integration/databases.ts";
@@ -120,6 +121,31 @@ async function openControl(): Promise<ContractControl> {
     await databases.run(`DELETE FROM ${databases.databasePrefix}control.${table}`);
   return { control, async close() {} };
 }
+
+test("a look for expired leases shortens one of before the clock was set back, and no other", async () => {
+  const [shard] = shards.all();
+  assert(shard !== undefined);
+  const [live, ahead, fenced] = [1, 2, 3].map((n) => makeWorkerId(new Uint8Array(16).fill(n)));
+  const leftMs = async () => {
+    const rows = await database.select(
+      "SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(3), lease_until) DIV 1000 FROM workers ORDER BY id",
+    );
+    return rows.map(([ms]) => Number(ms));
+  };
+  const near = (ms: number | undefined, expectedMs: number) =>
+    assert(ms !== undefined && ms <= expectedMs && ms > expectedMs - 4_000, `${ms} ms left`);
+  await shard.workers.register(fenced as WorkerId, -1);
+  assert.equal(await shard.workers.fence(fenced as WorkerId), true);
+  await database.write("UPDATE workers SET lease_until = UTC_TIMESTAMP(3) + INTERVAL 1 HOUR");
+  await shard.workers.register(live as WorkerId, WORKER_LEASE_MS - 1_000);
+  await shard.workers.register(ahead as WorkerId, 3_600_000 + WORKER_LEASE_MS);
+  assert.deepEqual(await shard.workers.listExpired(10), []);
+  const left = await leftMs();
+  near(left[0], WORKER_LEASE_MS - 1_000);
+  near(left[1], WORKER_LEASE_MS);
+  near(left[2], 3_600_000);
+  await database.write("DELETE FROM workers");
+});
 
 test("sessions run in a zone that is not UTC, so that a zone mistake cannot hide", async () => {
   const [row] = await databases.run(

@@ -378,7 +378,7 @@ function singles(): Sample[] {
     selectWorkerSql: workers.selectWorkerSql(WORKER),
     fenceWorkerSql: workers.fenceWorkerSql(WORKER),
     listExpiredWorkersSql: workers.listExpiredWorkersSql(100),
-    probeWritesSql: workers.probeWritesSql(),
+    shortenLeasesSql: workers.shortenLeasesSql(),
     listHeldSql: listRunning.listHeldSql([WORKER, OTHER_WORKER], 500),
     listPastBackstopSql: listRunning.listPastBackstopSql(500),
     selectFencedWorkersSql: workers.selectFencedWorkersSql(100),

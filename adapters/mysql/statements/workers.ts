@@ -5,7 +5,7 @@
  * worker holds it (S), so that a fence waits for the claim to end. Isolation: READ COMMITTED, autocommit.
  */
 import type { WorkerId } from "#core/domain/ids.ts";
-import { FENCED_KEPT_MS } from "#core/domain/limits.ts";
+import { FENCED_KEPT_MS, WORKER_LEASE_MS } from "#core/domain/limits.ts";
 import { integer, interval, workerId } from "../literals.ts";
 
 const LONG_FENCED = `fenced_at < UTC_TIMESTAMP(3) - ${interval(FENCED_KEPT_MS)}`;
@@ -30,9 +30,13 @@ export function fenceWorkerSql(id: WorkerId): string {
   return `UPDATE workers SET fenced_at = UTC_TIMESTAMP(3) WHERE id = ${workerId(id)} AND fenced_at IS NULL AND lease_until < UTC_TIMESTAMP(3)`;
 }
 
-/** Changes nothing, and fails where nothing can be changed. Result: 0. */
-export function probeWritesSql(): string {
-  return `UPDATE workers SET lease_until = lease_until WHERE id = x'${"0".repeat(32)}'`;
+/**
+ * Ends leases of before the database's clock was set back when one would end that begins now: whoever lives renews its own. Fails where
+ * nothing can be changed. Index: none, it reads every worker; waits only for one whose lease it shortens. Result: how many, as good as always 0.
+ */
+export function shortenLeasesSql(): string {
+  const latest = `UTC_TIMESTAMP(3) + ${interval(WORKER_LEASE_MS)}`;
+  return `UPDATE workers SET lease_until = ${latest} WHERE fenced_at IS NULL AND lease_until > ${latest}`;
 }
 
 /** Result: ids, the longest expired first. */

@@ -5,7 +5,12 @@ import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 import { type JobId, makeWorkerId, type WorkerId } from "#core/domain/ids.ts";
 import { type Job, REASON_PAUSED } from "#core/domain/job.ts";
-import { PASS_PERIOD_MS, RESCUE_GROUP_MAX, WORKER_LEASE_MS } from "#core/domain/limits.ts";
+import {
+  PASS_PERIOD_MS,
+  RESCUE_GROUP_MAX,
+  SEEN_APART_MS,
+  WORKER_LEASE_MS,
+} from "#core/domain/limits.ts";
 import { buildTask, plannedJob } from "#test/contract/builders.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { Reconciler } from "./reconcile-pass.ts";
@@ -88,6 +93,23 @@ function openWorld(
     ...{ addHeld, job, passes, beginPause, goOn },
   };
 }
+
+test("who died before the database's clock was set back by an hour is fenced as soon as any other, who lives is not", async () => {
+  const { shard, clock, deps, addHeld, job } = openWorld();
+  for (const worker of [A, B]) await shard.workers.register(worker, 3_600_000 + WORKER_LEASE_MS);
+  const ids = [addHeld(A), addHeld(B)];
+  const reconciler = new Reconciler(deps);
+  for (let ms = 0; ms <= WORKER_LEASE_MS + SEEN_APART_MS + PASS_PERIOD_MS; ms += PASS_PERIOD_MS) {
+    await reconciler.passOnce();
+    await clock.advance(PASS_PERIOD_MS);
+    assert.deepEqual(await shard.workers.renew(B, WORKER_LEASE_MS), { kind: "renewed" });
+    if (ms < WORKER_LEASE_MS) assert.equal(job(ids[0] as JobId).status, "running");
+  }
+  assert.deepEqual(
+    ids.map((id) => job(id).status),
+    ["pending", "running"],
+  );
+});
 
 test("a worker whose lease stays expired is fenced with the third look, and its jobs come back, the future ones too", async () => {
   const { clock, shard, deps, addHeld, job, passes } = openWorld();
