@@ -128,7 +128,7 @@ async function openTaking({ shard }: ContractStore): Promise<() => Promise<reado
   const lease = new Lease({ clock, random: systemRandom, workers: shard.workers });
   const database = new DatabaseClock(clock);
   const held = new HeldJobs(clock, database, 20, () => {});
-  const taking = new LimitedTaking({ limits: shard.limits, held, lease, database });
+  const taking = new LimitedTaking({ limits: shard.limits, held, lease, clock, database });
   return async () => {
     await lease.renewOnce();
     const { workerId } = lease;

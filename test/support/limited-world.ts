@@ -69,6 +69,8 @@ interface Settings {
   readonly callMs?: (call: Call) => number;
   /** How long the database takes for what it is asked. */
   readonly verbMs?: (verb: string) => number;
+  readonly staggerMs?: number;
+  readonly onVerb?: (verb: string) => void;
 }
 
 export function openWorld({
@@ -76,16 +78,21 @@ export function openWorld({
   slots = 20,
   callMs = () => 100,
   verbMs = () => 0,
+  onVerb = () => {},
+  staggerMs = 0,
 }: Settings = {}) {
   const clock = new ManualClock();
   let broken: string | null = null;
   const verbs = new Set<string>();
   const beforeCommit = async (verb: string) => {
     verbs.add(verb);
+    onVerb(verb);
     if (verb === broken) throw new StoreUnavailable("away");
     if (verbMs(verb) > 0) await clock.sleep(verbMs(verb));
   };
-  const shards = openMemoryShards({ clock, hooks: { beforeCommit } });
+  const database = { aheadMs: 0 };
+  const databaseClock = { nowMs: () => clock.nowMs() + database.aheadMs };
+  const shards = openMemoryShards({ clock: databaseClock, hooks: { beforeCommit } });
   const { tables } = shards;
   const [shard] = shards.all();
   assert(shard !== undefined);
@@ -93,18 +100,23 @@ export function openWorld({
   let next = 0;
   const random = { bytes: (n: number) => new Uint8Array(n).fill(++next), unit: () => 0.5 };
   const parts = secretParts(shards);
-  const all = Array.from({ length: executors }, () => {
+  const all = Array.from({ length: executors }, (_, index) => {
     const executor = new Executor({
       ...{ shard, caller: endpoints, ...parts, clock, random },
       ...{ metrics: METRICS, logger: LOGGER, slots },
       retention: { succeededMs: 3_600_000, endedMs: 86_400_000 },
     });
     const stop = new AbortController();
-    const ended = runExecutor(executor, { clock, random, logger: LOGGER }, stop.signal);
+    const ended = (async () => {
+      if (index > 0 && staggerMs > 0) await clock.sleep(index * staggerMs);
+      return runExecutor(executor, { clock, random, logger: LOGGER }, stop.signal);
+    })();
     return { executor, stop, ended };
   });
   return {
     clock,
+    database,
+    shard,
     tables,
     endpoints,
     limits: shard.limits,

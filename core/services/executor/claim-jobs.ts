@@ -29,6 +29,7 @@ import type { Metrics } from "#core/ports/metrics.ts";
 import type { CallParts } from "./call-parts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { heldKey } from "./fire-jobs.ts";
+import { isFarAhead, isHeldBack, isHeldIn } from "./goes-back.ts";
 import type { Claimed, HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
@@ -115,7 +116,7 @@ export class Claiming {
     const revocationsWithinMs = REVOCATION_WINDOW_MS + Math.ceil(lease.sinceLastPollMs());
     const poll = await jobs.poll({ workerId, queues: asked, revocationsWithinMs });
     const receivedMs = clock.monotonicMs();
-    database.addSample(sentMs, receivedMs, poll.nowMs);
+    if (database.addSample(sentMs, receivedMs, poll.nowMs)) this.#forgetTimes();
     if (poll.revocations > 0) await this.#followRevocations(revocationsWithinMs);
     lease.notePoll(sentMs);
     held.look();
@@ -131,17 +132,25 @@ export class Claiming {
     return { ...claim, shared: poll.liveWorkers > 1, nextPollMs };
   }
 
+  /** What is remembered by the database's time is of before its clock was set back. */
+  #forgetTimes(): void {
+    const { database, held, outbox } = this.#deps;
+    this.#floors.forget();
+    held.lines.forgetTimes();
+    outbox.addGivenBack(held.takeUnsent(isFarAhead(database.nowMs())).map(heldKey));
+  }
+
   /** Slots and jobs of limits; true when more could be had at once. */
   async #takeLimited(workerId: WorkerId, poll: Poll, periodMs: number): Promise<boolean> {
-    const { held, lease, limited, outbox } = this.#deps;
-    outbox.addGivenBack(held.takeHeldBack().map(heldKey));
+    const { database, held, lease, limited, outbox } = this.#deps;
+    outbox.addGivenBack(held.takeUnsent(isHeldBack(database.nowMs())).map(heldKey));
     const isOurs = () => this.#unknown === null && lease.workerId === workerId;
     if (!isOurs() || outbox.waiting >= RESULTS_WAITING_MAX) return false;
     const { waiting, liveWorkers } = poll;
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
     const situation = { workerId, waiting, liveWorkers, aheadMs, periodMs };
     const { result, soon, outOf } = await limited.takeOnce(situation);
-    outbox.addGivenBack(held.takeWaiting(outOf).map(heldKey));
+    if (outOf.size > 0) outbox.addGivenBack(held.takeUnsent(isHeldIn(outOf)).map(heldKey));
     if (result !== null)
       await this.#takeIn(
         result.kind === "taken" ? { ...result, kind: "claimed" } : result,
@@ -318,7 +327,7 @@ export class Claiming {
     for (let from = 0; from < named.length; from += REVOKED_GROUP_MAX) {
       const marked = new Set(await jobs.listMarked(named.slice(from, from + REVOKED_GROUP_MAX)));
       if (marked.size === 0) continue;
-      outbox.addGivenBack(held.takeUnsent(({ id }) => marked.has(id)).map(heldKey));
+      outbox.addGivenBack(held.takeUnsent(({ job }) => marked.has(job.id)).map(heldKey));
     }
   }
 }

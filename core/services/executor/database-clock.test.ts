@@ -27,12 +27,12 @@ class Polled {
   }
 
   /** The database reads its clock, in whole ms, when the poll has been on its way for `outMs`. */
-  poll({ outMs, backMs }: Way): void {
+  poll({ outMs, backMs }: Way): boolean {
     const sentMs = this.atMs;
     this.atMs += outMs;
     const nowMs = Math.floor(this.trueMs);
     this.atMs += backMs;
-    this.database.addSample(sentMs, this.atMs, nowMs);
+    return this.database.addSample(sentMs, this.atMs, nowMs);
   }
 }
 
@@ -125,5 +125,23 @@ test("one slow poll among quick ones changes nothing", () => {
   ]) {
     world.poll(way);
     assert.ok(world.errorMs <= 0 && world.errorMs > -4, `off by ${world.errorMs}`);
+  }
+});
+
+test("says when it was set back by more than passes soon, and nothing of steps forward, slow polls and clocks that run apart", () => {
+  for (const [stepMs, isSetBack] of [
+    [-900, false],
+    [-1_100, true],
+    [-3_600_000, true],
+    [3_600_000, false],
+  ] as const) {
+    const world = new Polled(-1 / 2_000);
+    for (const backMs of [0.3, 2_000, 0.3, 400]) {
+      assert.equal(world.poll({ outMs: 0.3, backMs }), false);
+      world.atMs += 2_000;
+    }
+    world.stepMs = stepMs;
+    assert.equal(world.poll({ outMs: 0.5, backMs: 0.5 }), isSetBack, `${stepMs}`);
+    assert.equal(world.poll({ outMs: 0.5, backMs: 0.5 }), false);
   }
 });

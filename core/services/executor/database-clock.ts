@@ -12,6 +12,8 @@ import type { Clock } from "#core/ports/clock.ts";
 
 /** How far two clocks run apart in a ms, at most: NTP lets each be off by half of that. */
 const DRIFT_MAX = 1 / 1_000;
+/** What was reckoned ahead by the clock as it was heals by itself after as much. */
+const SET_BACK_MS = 1_000;
 /** The database tells whole ms. */
 const TOLD_MS = 1;
 
@@ -24,7 +26,8 @@ export class DatabaseClock {
     this.#clock = clock;
   }
 
-  addSample(sentMs: number, receivedMs: number, nowMs: number): void {
+  /** True: it was set back by so much that what is remembered by its time says nothing any more. */
+  addSample(sentMs: number, receivedMs: number, nowMs: number): boolean {
     const lowestMs = nowMs - receivedMs;
     const highestMs = nowMs + TOLD_MS - sentMs;
     const before = this.#told;
@@ -32,6 +35,7 @@ export class DatabaseClock {
       before === null ? lowestMs : before.offsetMs - (receivedMs - before.atMs) * DRIFT_MAX;
     const offsetMs = knownMs > highestMs ? lowestMs : Math.max(knownMs, lowestMs);
     this.#told = { offsetMs, atMs: receivedMs };
+    return knownMs - offsetMs > SET_BACK_MS;
   }
 
   /** The database's now, epoch ms with fractions. */

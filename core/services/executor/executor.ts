@@ -10,8 +10,8 @@
  *
  * The rooms beside this one:
  *   what to claim   claim-jobs: plan-critical, queue-floors, queue-wants; limits: take-limited, lines-in-turn
- *   what is held    held-jobs: early-jobs, ready-jobs (heap), tenant-slots, critical-counts, tenant-counts, choose-aside, revoked-jobs;
- *                   under limits: limit-lines, line-order, line-starts
+ *   what is held    held-jobs: early-jobs, ready-jobs (heap), tenant-slots, critical-counts, tenant-counts, choose-aside, revoked-jobs, goes-back;
+ *                   under limits: limit-lines, limit-line, line-order, line-starts
  *   a call          fire-jobs, send-call: prepare-calls, call-parts (version-cache, aged-values), whole-request, open-secrets,
  *                   access-tokens, signing-keys, signed-headers, build-call; its answer: hide-secrets, text-readings, result-class, outbox
  *   by what time    database-clock, lease, call-rate
@@ -51,6 +51,7 @@ import { CallRate } from "./call-rate.ts";
 import { Claiming, type ClaimRoom, type Polled } from "./claim-jobs.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { Firing, heldKey } from "./fire-jobs.ts";
+import { isAdmitted } from "./goes-back.ts";
 import { type HeldJob, HeldJobs } from "./held-jobs.ts";
 import { Lease } from "./lease.ts";
 import { Outbox } from "./outbox.ts";
@@ -141,7 +142,7 @@ export class Executor {
   #leaveLimits(): void {
     this.#firing.interruptLimited();
     this.#limited.forgetSlots();
-    this.#outbox.addGivenBack(this.#held.takeAdmitted().map(heldKey));
+    this.#outbox.addGivenBack(this.#held.takeUnsent(isAdmitted).map(heldKey));
   }
 
   /** Called when a result or a give-back waits to be written. */

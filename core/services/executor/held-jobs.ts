@@ -3,14 +3,8 @@
  * (limit-lines.ts), then in line for a free slot (ready-jobs.ts), and is gone from here when its call has ended or it is given back.
  */
 import { assert } from "#core/domain/assert.ts";
-import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, TenantId, WorkerId } from "#core/domain/ids.ts";
-import {
-  BACKSTOP_GUARD_MS,
-  LASTING_MS,
-  POLL_PERIOD_MS_MAX,
-  PUT_OFF_LASTING_MS,
-} from "#core/domain/limits.ts";
+import { LASTING_MS, PUT_OFF_LASTING_MS } from "#core/domain/limits.ts";
 import { priorityOfQueue, QUEUES } from "#core/domain/queue.ts";
 import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -42,9 +36,6 @@ export interface HeldJob {
   /** While it prepares or sends. */
   slot: TakenSlot | null;
 }
-
-/** Before the backstop of a job that waits: less would be too little for a call, or for the next look. */
-const HELD_BACK_LEFT_MS = BACKSTOP_GUARD_MS + 2 * POLL_PERIOD_MS_MAX;
 
 /** Jobs that are moved on at once when their time has come. */
 const LOOKED_AT_ONCE_MAX = 256;
@@ -108,7 +99,13 @@ export class HeldJobs {
   /** What is known of limits, and of the jobs that are held to them. */
   get lines(): Pick<
     LimitLines<HeldJob>,
-    "unstarted" | "lookAt" | "waitingKeys" | "giveUpIdle" | "giveUpUnused" | "forgetSlots"
+    | "unstarted"
+    | "lookAt"
+    | "waitingKeys"
+    | "giveUpIdle"
+    | "giveUpUnused"
+    | "forgetSlots"
+    | "forgetTimes"
   > {
     return this.#lines;
   }
@@ -334,9 +331,13 @@ export class HeldJobs {
     this.#waiting[job.queue] = this.waitingOf(job.queue) + by;
   }
 
-  /** Removes and returns the jobs whose call has not begun, all or those that are wanted. */
-  takeUnsent(wanted: (job: ClaimedJob) => boolean = () => true): HeldJob[] {
-    return this.#takeWhere(({ job }) => wanted(job));
+  /** Removes and returns the jobs whose call has not begun, all or those that are wanted (goes-back.ts). */
+  takeUnsent(wanted: (held: HeldJob) => boolean = () => true): HeldJob[] {
+    const taken: HeldJob[] = [];
+    for (const held of this.#held) if (held.phase !== "sending" && wanted(held)) taken.push(held);
+    for (const held of taken) this.#forget(held);
+    if (taken.some(isLimited)) this.#admit(this.#database.nowMs());
+    return taken;
   }
 
   listUnsent(wanted: (job: ClaimedJob) => boolean): JobId[] {
@@ -346,47 +347,11 @@ export class HeldJobs {
     return ids;
   }
 
-  /** Removes and returns the limited jobs that have been let go and whose call has not begun. */
-  takeAdmitted(): HeldJob[] {
-    return this.#takeWhere(
-      (held) => isLimited(held) && (held.phase === "ready" || held.phase === "preparing"),
-    );
-  }
-
-  /** Removes and returns the jobs of these lines that their limits hold back. */
-  takeWaiting(keys: ReadonlySet<LimitKey>): HeldJob[] {
-    if (keys.size === 0) return [];
-    return this.#takeWhere(
-      ({ phase, job }) =>
-        job.limitKey !== null &&
-        keys.has(job.limitKey) &&
-        (phase === "limited" || phase === "early"),
-    );
-  }
-
-  /** Removes and returns the jobs that have waited for their limits or a slot for so long that their calls might not end before their backstop. */
-  takeHeldBack(): HeldJob[] {
-    const nowMs = this.#database.nowMs();
-    return this.#takeWhere(
-      ({ phase, job }) =>
-        (phase === "limited" || phase === "ready") &&
-        nowMs + job.timeoutMs + HELD_BACK_LEFT_MS > job.dueAtMs,
-    );
-  }
-
   /** Removes and returns up to `jobsMax` jobs that tenants whose calls are long in themselves will not start in the next `withinMs`. */
   takeAside(withinMs: number, jobsMax: number): HeldJob[] {
     const soon = this.#slots.startsWithin(withinMs, this.#clock.monotonicMs(), PUT_OFF_LASTING_MS);
     const aside = chooseAside(this.#held, this.#roomOf, soon, jobsMax);
-    return this.#takeWhere((held) => aside.has(held));
-  }
-
-  #takeWhere(wanted: (held: HeldJob) => boolean): HeldJob[] {
-    const taken: HeldJob[] = [];
-    for (const held of this.#held) if (held.phase !== "sending" && wanted(held)) taken.push(held);
-    for (const held of taken) this.#forget(held);
-    if (taken.some(isLimited)) this.#admit(this.#database.nowMs());
-    return taken;
+    return this.takeUnsent((held) => aside.has(held));
   }
 }
 

@@ -12,19 +12,20 @@
 import { assert } from "#core/domain/assert.ts";
 import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-limit.ts";
 import { LIMIT_IDLE_MS } from "#core/domain/limits.ts";
+import {
+  hasSlots,
+  headOf,
+  isBounded,
+  type KeyState,
+  type KeyView,
+  type Limited,
+  type Line,
+  lateOf,
+  mayGo,
+  nextOf,
+} from "./limit-line.ts";
 import { before, insert } from "./line-order.ts";
-import { LineStarts, lateMsAt } from "./line-starts.ts";
-
-/** A job as lines see it. */
-export interface Limited {
-  readonly job: {
-    readonly limitKey: LimitKey | null;
-    readonly queue: number;
-    readonly runAtMs: number;
-    /** With a rate: an instant for one call of its line. */
-    readonly startAtMs?: number | null;
-  };
-}
+import { LineStarts } from "./line-starts.ts";
 
 /** What this executor may do under a key. */
 export interface Grant {
@@ -45,13 +46,6 @@ export interface Kept {
   readonly takenAtMs: number;
 }
 
-/** What is known here of a key. */
-export interface KeyView {
-  /** Undefined until it was granted; null: it has none. */
-  readonly limit: LimitValues | null | undefined;
-  readonly slots: number;
-}
-
 /** What is here of a line. */
 export interface LineView {
   readonly own: KeyView;
@@ -63,31 +57,6 @@ export interface LineView {
   readonly lackingStarts: number;
   /** How long a call had its permits, on average; null before the first has ended. */
   readonly meanMs: number | null;
-}
-
-interface KeyState extends KeyView {
-  /** Undefined until the first grant: nothing goes. */
-  limit: LimitValues | null | undefined;
-  slots: number;
-  takenAtMs: number;
-  busy: number;
-  /** Most calls under way since `sinceMs`. */
-  peak: number;
-  sinceMs: number;
-}
-
-interface Line<Item> {
-  readonly key: LimitKey;
-  readonly keys: readonly KeyState[];
-  readonly tenantKey: LimitKey;
-  /** Sorted, the next first. */
-  readonly waiting: Item[];
-  /** All of the line that are here: not due, waiting, or let go; of those, calls that have started. */
-  held: number;
-  started: number;
-  readonly starts: LineStarts;
-  /** How long a permit was used, on average; null before the first end. */
-  meanMs: number | null;
 }
 
 const MEAN_WEIGHT = 0.1;
@@ -207,6 +176,13 @@ export class LimitLines<Item extends Limited> {
       state.slots = 0;
     }
     return kept;
+  }
+
+  /** The clock that `nowMs` is of was set back. */
+  forgetTimes(): void {
+    for (const { starts } of this.#lines.values()) starts.forget();
+    for (const state of this.#keys.values()) state.sinceMs = Number.NEGATIVE_INFINITY;
+    this.#wakes.clear();
   }
 
   /** Jobs that may go on now, in their order; each holds its permits until it is removed. */
@@ -365,35 +341,4 @@ export class LimitLines<Item extends Limited> {
 function keyOf({ job }: Limited): LimitKey {
   assert(job.limitKey !== null, "only limited jobs stand in line");
   return job.limitKey;
-}
-
-function isBounded(limit: LimitValues | null | undefined): boolean {
-  return (limit?.concurrency ?? null) !== null;
-}
-
-function hasSlots({ keys }: Line<unknown>): boolean {
-  return keys.every(
-    ({ limit, busy, slots }) => limit !== undefined && (!isBounded(limit) || busy < slots),
-  );
-}
-
-/** How late an instant may be used where rates hold for the line, by the fastest of them: all are to be kept. Null: none holds. */
-function lateOf({ keys }: Line<unknown>): number | null {
-  let perSecond = 0;
-  for (const { limit } of keys) perSecond = Math.max(perSecond, limit?.perSecond ?? 0);
-  return perSecond === 0 ? null : lateMsAt(perSecond);
-}
-
-/** When the line's next job may go by its rate: -Infinity without one, Infinity without an instant. */
-function nextOf(line: Line<unknown>, nowMs: number): number {
-  const lateMs = lateOf(line);
-  return lateMs === null ? Number.NEGATIVE_INFINITY : line.starts.nextMs(nowMs, lateMs);
-}
-
-function mayGo(line: Line<unknown>, nowMs: number): boolean {
-  return line.waiting.length > 0 && hasSlots(line) && nextOf(line, nowMs) <= nowMs;
-}
-
-function headOf<Item>({ waiting }: Line<Item>): Item {
-  return waiting[0] as Item;
 }

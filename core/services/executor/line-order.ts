@@ -1,5 +1,5 @@
 /** Which limited job goes first: the most urgent, of those the longest due. */
-import type { Limited } from "./limit-lines.ts";
+import type { Limited } from "./limit-line.ts";
 
 /** In a line, and between the lines of a tenant that has a limit of its own. */
 export function before(a: Limited, b: Limited): boolean {

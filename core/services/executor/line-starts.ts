@@ -29,6 +29,11 @@ export class LineStarts {
     this.#atMs.sort((a, b) => a - b);
   }
 
+  forget(): void {
+    this.#atMs.length = 0;
+    this.#passed = 0;
+  }
+
   /** Forgets what is past by more than `lateMs`. */
   lose(nowMs: number, lateMs: number): void {
     while ((this.#atMs[0] ?? Number.POSITIVE_INFINITY) + lateMs < nowMs) this.#shift();

@@ -38,6 +38,11 @@ export class QueueFloors {
     return this.#floorsMs.get(queue) ?? null;
   }
 
+  /** The database's clock was set back: rows may be due below them. */
+  forget(): void {
+    this.#floorsMs.clear();
+  }
+
   /** Learns from an answered poll. */
   note(asked: readonly { queue: number }[], poll: Poll): void {
     for (const { queue } of asked) {

@@ -17,6 +17,7 @@ import {
   LINES_HELD_MAX,
   RELEASE_GROUP_MAX,
 } from "#core/domain/limits.ts";
+import type { Clock } from "#core/ports/clock.ts";
 import type {
   LimitStore,
   Line,
@@ -28,13 +29,15 @@ import type {
 import type { DatabaseClock } from "./database-clock.ts";
 import type { HeldJobs } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
-import type { Grant, Kept, KeyView, LineView } from "./limit-lines.ts";
+import type { KeyView } from "./limit-line.ts";
+import type { Grant, Kept, LineView } from "./limit-lines.ts";
 import { byUrgency, linesInTurn } from "./lines-in-turn.ts";
 
 interface TakeLimitedDeps {
   readonly limits: LimitStore;
   readonly held: HeldJobs;
   readonly lease: Lease;
+  readonly clock: Pick<Clock, "monotonicMs">;
   readonly database: DatabaseClock;
 }
 
@@ -57,7 +60,7 @@ export interface LimitedTake {
   readonly outOf: ReadonlySet<LimitKey>;
 }
 
-/** What was asked of a line the last time. */
+/** What was asked of a line the last time; all times are monotonic. */
 interface Asked {
   /** Of its own key and its tenant's. */
   readonly slots: number;
@@ -106,7 +109,7 @@ export class LimitedTaking {
 
   /** One look at the lines and one take of what there is something to ask for. Throws what the store throws, with nothing lost. */
   async takeOnce(situation: Situation): Promise<LimitedTake> {
-    const { limits, held, lease, database } = this.#deps;
+    const { limits, held, lease, clock } = this.#deps;
     if (!situation.waiting && held.unadmitted === 0) return NOTHING;
     const listed = situation.waiting
       ? await limits.listLines(situation.aheadMs, LIMIT_LINES_LISTED_MAX, this.#after)
@@ -124,15 +127,15 @@ export class LimitedTaking {
     for (const { key, limit } of taken.lines) if (limit === null) this.#toRelease.add(key);
     const out = isCertain ? taken.lines.filter((line) => isOutOfSlots(line)) : [];
     const outOf = new Set(out.map(({ key }) => key));
-    return { result, soon: this.#note(requests, taken, database.nowMs()), outOf };
+    return { result, soon: this.#note(requests, taken, clock.monotonicMs()), outOf };
   }
 
   /** Gives back what has not been used for a while, and lets go lines without a limit. Throws what the store throws; the next one goes on. */
   async keepOnce(workerId: WorkerId): Promise<void> {
     this.#keep(this.#deps.held.lines.giveUpIdle(this.#deps.database.nowMs()));
     await this.#tell(workerId);
-    for (const [key, { atMs }] of this.#asked)
-      if (this.#deps.database.nowMs() - atMs > ASKED_KEPT_MS) this.#asked.delete(key);
+    const longAgoMs = this.#deps.clock.monotonicMs() - ASKED_KEPT_MS;
+    for (const [key, { atMs }] of this.#asked) if (atMs < longAgoMs) this.#asked.delete(key);
     for (const key of this.#toRelease) {
       await this.#deps.limits.releaseLine(key, RELEASE_GROUP_MAX);
       this.#toRelease.delete(key);
@@ -173,9 +176,9 @@ export class LimitedTaking {
 
   /** What to ask for, in turn: from where the last look ended. The most urgent line first. */
   #requests(listed: readonly Line[], situation: Situation): LineRequest[] {
-    const { held, database } = this.#deps;
+    const { held, clock } = this.#deps;
     const lines = linesInTurn(listed, held.lines.waitingKeys(), this.#after);
-    const nowMs = database.nowMs();
+    const nowMs = clock.monotonicMs();
     const { unstarted } = held.lines;
     let room = LINES_HELD_MAX - unstarted;
     // Beyond it each line still gets a few, so that those of one tenant that do not move keep no other's out.

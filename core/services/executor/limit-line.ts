@@ -1,0 +1,77 @@
+/** One line of limited jobs as an executor has it, with what it may do under the line's keys: whether its next job may go. */
+import type { LimitKey, LimitValues } from "#core/domain/call-limit.ts";
+import { type LineStarts, lateMsAt } from "./line-starts.ts";
+
+/** A job as lines see it. */
+export interface Limited {
+  readonly job: {
+    readonly limitKey: LimitKey | null;
+    readonly queue: number;
+    readonly runAtMs: number;
+    /** With a rate: an instant for one call of its line. */
+    readonly startAtMs?: number | null;
+  };
+}
+
+/** What is known here of a key. */
+export interface KeyView {
+  /** Undefined until it was granted; null: it has none. */
+  readonly limit: LimitValues | null | undefined;
+  readonly slots: number;
+}
+
+export interface KeyState extends KeyView {
+  /** Undefined until the first grant: nothing goes. */
+  limit: LimitValues | null | undefined;
+  slots: number;
+  takenAtMs: number;
+  busy: number;
+  /** Most calls under way since `sinceMs`. */
+  peak: number;
+  sinceMs: number;
+}
+
+export interface Line<Item> {
+  readonly key: LimitKey;
+  readonly keys: readonly KeyState[];
+  readonly tenantKey: LimitKey;
+  /** Sorted, the next first. */
+  readonly waiting: Item[];
+  /** All of the line that are here: not due, waiting, or let go; of those, calls that have started. */
+  held: number;
+  started: number;
+  readonly starts: LineStarts;
+  /** How long a permit was used, on average; null before the first end. */
+  meanMs: number | null;
+}
+
+export function isBounded(limit: LimitValues | null | undefined): boolean {
+  return (limit?.concurrency ?? null) !== null;
+}
+
+export function hasSlots({ keys }: Line<unknown>): boolean {
+  return keys.every(
+    ({ limit, busy, slots }) => limit !== undefined && (!isBounded(limit) || busy < slots),
+  );
+}
+
+/** How late an instant may be used where rates hold for the line, by the fastest of them: all are to be kept. Null: none holds. */
+export function lateOf({ keys }: Line<unknown>): number | null {
+  let perSecond = 0;
+  for (const { limit } of keys) perSecond = Math.max(perSecond, limit?.perSecond ?? 0);
+  return perSecond === 0 ? null : lateMsAt(perSecond);
+}
+
+/** When the line's next job may go by its rate: -Infinity without one, Infinity without an instant. */
+export function nextOf(line: Line<unknown>, nowMs: number): number {
+  const lateMs = lateOf(line);
+  return lateMs === null ? Number.NEGATIVE_INFINITY : line.starts.nextMs(nowMs, lateMs);
+}
+
+export function mayGo(line: Line<unknown>, nowMs: number): boolean {
+  return line.waiting.length > 0 && hasSlots(line) && nextOf(line, nowMs) <= nowMs;
+}
+
+export function headOf<Item>({ waiting }: Line<Item>): Item {
+  return waiting[0] as Item;
+}
