@@ -179,6 +179,14 @@ export const ASIDE_BACK_MAX = 100;
 export const ASIDE_BACK_EVERY_MS = 200;
 export const ASIDE_AGAIN_MS = 5_000;
 export const ASIDE_AGAIN_MS_MAX = 30_000;
+/**
+ * Where no call of such a tenant has begun for so long, what waits here for one goes back to whoever else lives: so many at once, then one
+ * each so often. Its jobs under limits are left to them, until those wait for so long that nobody seems to have a slot.
+ */
+export const STUCK_MS = 2_000;
+export const STUCK_BACK_MAX = 30;
+export const STUCK_BACK_EVERY_MS = 300;
+export const STUCK_LEFT_MS = 30_000;
 export const HELD_JOBS_MAX = 50_000;
 export const VERSION_CACHE_BYTES_MAX = 64 * KIB * KIB;
 /** A request that is larger, as it is stored, leaves its body in the database until its call starts. */

@@ -147,6 +147,7 @@ export class Claiming {
     const isOurs = () => this.#unknown === null && lease.workerId === workerId;
     if (!isOurs() || outbox.waiting >= RESULTS_WAITING_MAX) return false;
     const { waiting, liveWorkers } = poll;
+    if (liveWorkers > 1) this.#leaveStuck();
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
     const situation = { workerId, waiting, liveWorkers, aheadMs, periodMs };
     const { result, soon, outOf } = await limited.takeOnce(situation);
@@ -158,6 +159,14 @@ export class Claiming {
       );
     if (isOurs()) await limited.keepOnce(workerId);
     return soon;
+  }
+
+  /** After our claim, so that others are the next to claim what goes back. */
+  #leaveStuck(): void {
+    const { held, limited, outbox } = this.#deps;
+    const stuck = held.takeStuck();
+    limited.leave(new Set(stuck.flatMap(({ job: { limitKey } }) => limitKey ?? [])));
+    outbox.addGivenBack(stuck.map(heldKey));
   }
 
   async #claimDue(

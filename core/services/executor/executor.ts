@@ -10,7 +10,8 @@
  *
  * The rooms beside this one:
  *   what to claim   claim-jobs: plan-critical, queue-floors, queue-wants; limits: take-limited, lines-in-turn
- *   what is held    held-jobs: early-jobs, ready-jobs (heap), tenant-slots, critical-counts, tenant-counts, choose-aside, revoked-jobs, goes-back;
+ *   what is held    held-jobs: early-jobs, ready-jobs (heap), tenant-slots, critical-counts, tenant-counts, choose-aside, revoked-jobs, goes-back,
+ *                   stuck-jobs;
  *                   under limits: limit-lines, limit-line, line-order, line-starts
  *   a call          fire-jobs, send-call: prepare-calls, call-parts (version-cache, aged-values), whole-request, open-secrets,
  *                   access-tokens, signing-keys, signed-headers, build-call; its answer: hide-secrets, text-readings, result-class, outbox
@@ -268,6 +269,7 @@ export class Executor {
   #callEnded({ job: { limitKey } }: HeldJob): void {
     this.#noteRate();
     if (limitKey !== null && !this.#draining && this.#limited.runsDry(limitKey)) this.onRoom();
+    if (this.#held.hasFree && this.#limited.takeLeft() && !this.#draining) this.onRoom();
     if (!this.#roomWanted || !this.hasRoom()) return;
     this.#roomWanted = false;
     this.onRoom();

@@ -4,7 +4,7 @@
  */
 import { assert } from "#core/domain/assert.ts";
 import type { JobId, TenantId, WorkerId } from "#core/domain/ids.ts";
-import { LASTING_MS, PUT_OFF_LASTING_MS } from "#core/domain/limits.ts";
+import { LASTING_MS, PUT_OFF_LASTING_MS, STUCK_MS } from "#core/domain/limits.ts";
 import { priorityOfQueue, QUEUES } from "#core/domain/queue.ts";
 import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -18,6 +18,7 @@ import { EarlyJobs } from "./early-jobs.ts";
 import { type Grant, LimitLines } from "./limit-lines.ts";
 import { connectionOf } from "./prepare-calls.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
+import { StuckJobs } from "./stuck-jobs.ts";
 import { TenantCounts } from "./tenant-counts.ts";
 import { type TakenSlot, TenantSlots } from "./tenant-slots.ts";
 
@@ -53,6 +54,7 @@ export class HeldJobs {
   /** The one timer: for the first of those that are early. */
   #timer: { readonly atMs: number; readonly cancel: () => void } | null = null;
   readonly #slots: TenantSlots;
+  readonly #stuck = new StuckJobs();
   #looksLater = false;
   #sending = 0;
   readonly #critical: CriticalCounts;
@@ -131,6 +133,19 @@ export class HeldJobs {
   /** The calls under way last: slots are what is scarce, and some are open for tenants whose jobs may not be here. */
   get areCallsLasting(): boolean {
     return this.#slots.areLasting(this.#clock.monotonicMs());
+  }
+
+  /** Whether some slot is free for whoever comes. */
+  get hasFree(): boolean {
+    return this.#slots.isFree("any");
+  }
+
+  /** Whether a job of this tenant and queue finds no slot here for long, because of the tenant's own calls. */
+  isStuck(tenantId: TenantId, queue: number): boolean {
+    const slots = this.#slots;
+    if (!slots.isStuck(tenantId, this.#clock.monotonicMs(), STUCK_MS)) return false;
+    const isFree = slots.isFree("critical") && !slots.atQuota.has(tenantId);
+    return !(isFree && priorityOfQueue(queue) === "critical");
   }
 
   /** Jobs of a queue that wait for a slot. */
@@ -345,6 +360,15 @@ export class HeldJobs {
     for (const { phase, job } of this.#held)
       if (phase !== "sending" && wanted(job)) ids.push(job.id);
     return ids;
+  }
+
+  /** Removes and returns jobs that others may have a slot for (stuck-jobs.ts). */
+  takeStuck(): HeldJob[] {
+    if (this.#slots.isFree("any")) return [];
+    const nowMs = { monotonic: this.#clock.monotonicMs(), database: this.#database.nowMs() };
+    const isStuck = ({ job }: HeldJob) => this.isStuck(job.tenantId, job.queue);
+    const stuck = this.#stuck.choose(this.#held, isStuck, nowMs);
+    return stuck.size === 0 ? [] : this.takeUnsent((held) => stuck.has(held));
   }
 
   /** Removes and returns up to `jobsMax` jobs that tenants whose calls are long in themselves will not start in the next `withinMs`. */

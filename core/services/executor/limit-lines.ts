@@ -52,7 +52,11 @@ export interface LineView {
   /** Null: the line is the tenant's own. */
   readonly tenant: KeyView | null;
   readonly held: number;
+  /** Of these, jobs whose call has not started. */
+  readonly unstarted: number;
   readonly waiting: number;
+  /** Queue of the first of those that wait. */
+  readonly queue: number | null;
   /** Jobs for whose call there is no instant in hand, although a rate asks for one. */
   readonly lackingStarts: number;
   /** How long a call had its permits, on average; null before the first has ended. */
@@ -234,6 +238,8 @@ export class LimitLines<Item extends Limited> {
       own,
       tenant: key === tenantKey ? null : (this.#keys.get(tenantKey) ?? UNKNOWN),
       held: line?.held ?? 0,
+      unstarted: line === undefined ? 0 : line.held - line.started,
+      queue: line?.waiting[0]?.job.queue ?? null,
       waiting: line?.waiting.length ?? 0,
       lackingStarts:
         line === undefined || lateOf(line) === null
@@ -283,10 +289,11 @@ export class LimitLines<Item extends Limited> {
     return tenant !== undefined && isBounded(tenant.limit) && tenant.slots === 0;
   }
 
-  /** Gives up every slot beyond the calls under way. */
-  giveUpUnused(): Kept[] {
+  /** Gives up every slot beyond the calls under way, of these keys or of all. */
+  giveUpUnused(keys?: ReadonlySet<LimitKey>): Kept[] {
     const kept: Kept[] = [];
     for (const [key, state] of this.#keys) {
+      if (keys !== undefined && !keys.has(key)) continue;
       if (state.slots <= state.busy || !isBounded(state.limit)) continue;
       state.slots = state.busy;
       kept.push({ key, slots: state.slots, takenAtMs: state.takenAtMs });

@@ -6,7 +6,7 @@
  * and jobs still wait; what is idle for a second goes back. Jobs are taken ahead, as many as the line probably does until the poll after
  * the next, so that a slot never waits for the database.
  */
-import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-limit.ts";
+import { type LimitKey, type LimitValues, tenantKeyOf, tenantOf } from "#core/domain/call-limit.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import {
   LIMIT_IDLE_MS,
@@ -15,7 +15,9 @@ import {
   LIMIT_START_AHEAD_MS,
   LINE_HELD_MAX,
   LINES_HELD_MAX,
+  POLL_PERIOD_MS_MAX,
   RELEASE_GROUP_MAX,
+  STUCK_LEFT_MS,
 } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type {
@@ -93,9 +95,17 @@ export class LimitedTaking {
   readonly #toRelease = new Set<LimitKey>();
   /** Lines have their turn by key, so that however many wait, each is asked: this had the last. */
   #after: LimitKey | null = null;
+  #left = false;
 
   constructor(deps: TakeLimitedDeps) {
     this.#deps = deps;
+  }
+
+  /** Whether the last look has left lines to others because calls of their tenants fill this executor; told once. */
+  takeLeft(): boolean {
+    const left = this.#left;
+    this.#left = false;
+    return left;
   }
 
   /** Whether the line of a call that has just ended runs dry before the next poll. */
@@ -110,6 +120,7 @@ export class LimitedTaking {
   /** One look at the lines and one take of what there is something to ask for. Throws what the store throws, with nothing lost. */
   async takeOnce(situation: Situation): Promise<LimitedTake> {
     const { limits, held, lease, clock } = this.#deps;
+    this.#left = false;
     if (!situation.waiting && held.unadmitted === 0) return NOTHING;
     const listed = situation.waiting
       ? await limits.listLines(situation.aheadMs, LIMIT_LINES_LISTED_MAX, this.#after)
@@ -146,6 +157,17 @@ export class LimitedTaking {
   async keepBusyOnly(workerId: WorkerId): Promise<void> {
     this.#keep(this.#deps.held.lines.giveUpUnused());
     await this.#tell(workerId);
+  }
+
+  /** Gives up what is here of lines whose jobs have just gone back; others have the first go at them. */
+  leave(keys: ReadonlySet<LimitKey>): void {
+    const notBeforeMs = this.#deps.clock.monotonicMs() + POLL_PERIOD_MS_MAX;
+    for (const key of keys) {
+      const asked = this.#asked.get(key);
+      if (asked !== undefined) asked.notBeforeMs = notBeforeMs;
+    }
+    const own = new Set([...keys].flatMap((key) => [key, tenantKeyOf(key)]));
+    this.#keep(this.#deps.held.lines.giveUpUnused(own));
   }
 
   /**
@@ -188,7 +210,7 @@ export class LimitedTaking {
       if (requests.length >= LIMIT_LINES_MAX) break;
       this.#after = key;
       const roomOf = { room, least };
-      const request = this.#requestOf(key, [...headsMs.keys()], roomOf, nowMs, situation);
+      const request = this.#requestOf(key, headsMs, roomOf, nowMs, situation);
       if (request === null) continue;
       room -= request.jobsMax;
       requests.push(headsMs.size === 0 ? request : { ...request, headsMs });
@@ -198,20 +220,28 @@ export class LimitedTaking {
 
   #requestOf(
     key: LimitKey,
-    queues: readonly number[],
+    headsMs: ReadonlyMap<number, number>,
     { room, least }: { readonly room: number; readonly least: number },
     nowMs: number,
     { liveWorkers, aheadMs, periodMs }: Situation,
   ): LineRequest | null {
     const view = this.#deps.held.lines.lookAt(key);
     const { own, tenant } = view;
+    const queues = [...headsMs.keys()];
     const before = this.#asked.get(key);
+    const isStuck = liveWorkers > 1 && this.#isStuck(key, queues, view);
+    if (isStuck && (before !== undefined || !this.#isLeftByAll(headsMs, view))) {
+      this.#left = true;
+      return null;
+    }
     if (before !== undefined && before.notBeforeMs > nowMs) return null;
     const eager = view.waiting > 0;
     const slotsMax = slotsToAsk(own, before?.slots, eager, liveWorkers);
     const tenantSlotsMax =
       tenant === null ? slotsMax : slotsToAsk(tenant, before?.tenantSlots, eager, liveWorkers);
-    const target = jobsToHold(view, slotsMax, tenantSlotsMax, { aheadMs, periodMs });
+    const target = isStuck
+      ? FIRST_JOBS
+      : jobsToHold(view, slotsMax, tenantSlotsMax, { aheadMs, periodMs });
     const isShort = queues.length > 0 && 2 * view.held <= target;
     const wantsSlots =
       eager &&
@@ -227,6 +257,18 @@ export class LimitedTaking {
       ...{ more: false, notBeforeMs: 0, slotsNotBeforeMs: before?.slotsNotBeforeMs ?? 0 },
     });
     return { key, queues, slotsMax, tenantSlotsMax, jobsMax, startsMax };
+  }
+
+  /** Whether the most urgent of a line would find no slot here. */
+  #isStuck(key: LimitKey, queues: readonly number[], { queue }: LineView): boolean {
+    const most = Math.min(...queues, queue ?? Number.POSITIVE_INFINITY);
+    return Number.isFinite(most) && this.#deps.held.isStuck(tenantOf(key), most);
+  }
+
+  /** Whether others had their time, and a few jobs may wait for a slot here. */
+  #isLeftByAll(headsMs: ReadonlyMap<number, number>, { unstarted }: LineView): boolean {
+    const longAgoMs = this.#deps.database.nowMs() - STUCK_LEFT_MS;
+    return unstarted === 0 && Math.min(...headsMs.values()) < longAgoMs;
   }
 
   /** From here on the answer holds; of one whose COMMIT was not answered, or under a lease that lapsed, the fewer slots. */

@@ -105,3 +105,15 @@ test("tenants whose calls hang share what is kept ready, one set of slots, as th
     [13, 13, 13, 13, 4, 4, 4, 4],
   );
 });
+
+test("a tenant is stuck when its calls have no slot for anyone left, and none has begun for long", () => {
+  const slots = new TenantSlots(8);
+  const taken = Array.from({ length: 8 }, (_, i) => slots.take("any", HANGING, i * 100));
+  assert.equal(slots.isStuck(HANGING, 2_699, 2_000), false);
+  assert.equal(slots.isStuck(HANGING, 2_700, 2_000), true);
+  assert.equal(slots.isStuck(QUIET, 2_700, 2_000), false, "it gets a slot for small ones");
+  slots.giveBack(taken[0] as TakenSlot);
+  assert.equal(slots.isStuck(HANGING, 2_700, 2_000), false);
+  slots.take("any", QUIET, 2_700);
+  assert.equal(slots.isStuck(HANGING, 2_700, 2_000), true, "none of its own has begun");
+});

@@ -35,8 +35,9 @@ interface UnderWay {
   calls: number;
   /** Of these, in slots for critical jobs. */
   critical: number;
-  /** Of their slots' `takenAtMs`. */
+  /** Of their slots' `takenAtMs`: the sum, and the last. */
   sumMs: number;
+  lastMs: number;
 }
 
 export class TenantSlots {
@@ -94,6 +95,12 @@ export class TenantSlots {
     return [...this.#big].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= lastingMs);
   }
 
+  /** Whether jobs of a tenant that are not critical wait for its own calls, of which none has begun for `forMs`. */
+  isStuck(tenantId: TenantId, nowMs: number, forMs: number): boolean {
+    if (this.isFree("any") || !this.#big.has(tenantId)) return false;
+    return nowMs - (this.#tenants.get(tenantId)?.lastMs ?? nowMs) >= forMs;
+  }
+
   /** How long a tenant's calls probably last: those of constant length that are under way are half over on average. */
   lastsMs(tenantId: TenantId, nowMs: number): number {
     return 2 * Math.max(1, this.#lastMs(tenantId, nowMs));
@@ -122,10 +129,11 @@ export class TenantSlots {
     const takenAtMs = Math.floor(nowMs);
     this.#taken[kind]++;
     if (kind === "any") this.#anySumMs += takenAtMs;
-    const tenant = this.#tenants.get(tenantId) ?? { calls: 0, critical: 0, sumMs: 0 };
+    const tenant = this.#tenants.get(tenantId) ?? { calls: 0, critical: 0, sumMs: 0, lastMs: 0 };
     tenant.calls++;
     if (kind === "critical") this.#countCritical(tenantId, tenant, 1);
     tenant.sumMs += takenAtMs;
+    tenant.lastMs = takenAtMs;
     this.#tenants.set(tenantId, tenant);
     if (tenant.calls >= this.#bigFrom) this.#big.add(tenantId);
     if (tenant.calls >= this.#asideFrom) this.#many.add(tenantId);
