@@ -107,7 +107,7 @@ export class Claiming {
 
   /** One poll, and one claim for what there is room for when something is due. Throws what the store throws, with nothing lost. */
   async pollOnce(room: ClaimRoom): Promise<Polled> {
-    const { lease, clock, jobs, database, held } = this.#deps;
+    const { lease, clock, jobs, database, held, limited } = this.#deps;
     await this.settle();
     const workerId = lease.workerId;
     if (workerId === null) return IDLE;
@@ -116,7 +116,9 @@ export class Claiming {
     const revocationsWithinMs = REVOCATION_WINDOW_MS + Math.ceil(lease.sinceLastPollMs());
     const poll = await jobs.poll({ workerId, queues: asked, revocationsWithinMs });
     const receivedMs = clock.monotonicMs();
-    if (database.addSample(sentMs, receivedMs, poll.nowMs)) this.#forgetTimes();
+    const step = database.addSample(sentMs, receivedMs, poll.nowMs);
+    if (step === "back") this.#forgetTimes();
+    if (step === "forward") limited.pause();
     if (poll.revocations > 0) await this.#followRevocations(revocationsWithinMs);
     lease.notePoll(sentMs);
     held.look();

@@ -27,7 +27,7 @@ class Polled {
   }
 
   /** The database reads its clock, in whole ms, when the poll has been on its way for `outMs`. */
-  poll({ outMs, backMs }: Way): boolean {
+  poll({ outMs, backMs }: Way): ReturnType<DatabaseClock["addSample"]> {
     const sentMs = this.atMs;
     this.atMs += outMs;
     const nowMs = Math.floor(this.trueMs);
@@ -128,20 +128,22 @@ test("one slow poll among quick ones changes nothing", () => {
   }
 });
 
-test("says when it was set back by more than passes soon, and nothing of steps forward, slow polls and clocks that run apart", () => {
-  for (const [stepMs, isSetBack] of [
-    [-900, false],
-    [-1_100, true],
-    [-3_600_000, true],
-    [3_600_000, false],
+test("says which way it was set by more than passes soon, and nothing of slow polls and clocks that run apart", () => {
+  for (const [stepMs, told] of [
+    [-3_600_000, "back"],
+    [-1_100, "back"],
+    [-900, null],
+    [900, null],
+    [1_100, "forward"],
+    [3_600_000, "forward"],
   ] as const) {
     const world = new Polled(-1 / 2_000);
     for (const backMs of [0.3, 2_000, 0.3, 400]) {
-      assert.equal(world.poll({ outMs: 0.3, backMs }), false);
+      assert.equal(world.poll({ outMs: 0.3, backMs }), null);
       world.atMs += 2_000;
     }
     world.stepMs = stepMs;
-    assert.equal(world.poll({ outMs: 0.5, backMs: 0.5 }), isSetBack, `${stepMs}`);
-    assert.equal(world.poll({ outMs: 0.5, backMs: 0.5 }), false);
+    assert.equal(world.poll({ outMs: 0.5, backMs: 0.5 }), told, `${stepMs}`);
+    assert.equal(world.poll({ outMs: 0.5, backMs: 0.5 }), null);
   }
 });

@@ -12,8 +12,8 @@ import type { Clock } from "#core/ports/clock.ts";
 
 /** How far two clocks run apart in a ms, at most: NTP lets each be off by half of that. */
 const DRIFT_MAX = 1 / 1_000;
-/** What was reckoned ahead by the clock as it was heals by itself after as much. */
-const SET_BACK_MS = 1_000;
+/** A step that is smaller has passed before it matters. */
+const STEP_MS = 1_000;
 /** The database tells whole ms. */
 const TOLD_MS = 1;
 
@@ -26,8 +26,11 @@ export class DatabaseClock {
     this.#clock = clock;
   }
 
-  /** True: it was set back by so much that what is remembered by its time says nothing any more. */
-  addSample(sentMs: number, receivedMs: number, nowMs: number): boolean {
+  /**
+   * Answers which way it was set, if so: `back`, so that what is remembered by its time says nothing any more; `forward`, also where the
+   * poll before was that slow.
+   */
+  addSample(sentMs: number, receivedMs: number, nowMs: number): "back" | "forward" | null {
     const lowestMs = nowMs - receivedMs;
     const highestMs = nowMs + TOLD_MS - sentMs;
     const before = this.#told;
@@ -35,7 +38,8 @@ export class DatabaseClock {
       before === null ? lowestMs : before.offsetMs - (receivedMs - before.atMs) * DRIFT_MAX;
     const offsetMs = knownMs > highestMs ? lowestMs : Math.max(knownMs, lowestMs);
     this.#told = { offsetMs, atMs: receivedMs };
-    return knownMs - offsetMs > SET_BACK_MS;
+    if (Math.abs(offsetMs - knownMs) < STEP_MS) return null;
+    return offsetMs < knownMs ? "back" : "forward";
   }
 
   /** The database's now, epoch ms with fractions. */

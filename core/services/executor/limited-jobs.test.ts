@@ -182,3 +182,18 @@ test("however many limited calls there were, one signal is theirs and one the ot
   assert.deepEqual([endpoints.open.get(SLOW), endpoints.open.get(FREE)], [0, 0]);
   assert.equal(jobsWhere(world, "pending") + jobsWhere(world, "waiting"), 2, "interrupted");
 });
+
+test("the database's clock is set forward: no executor takes the slots of others, whose calls go on", async () => {
+  for (const stepMs of [5_000, 6_000, 3_600_000])
+    for (let at = 0; at < 2_000; at += 400) {
+      const world = openWorld({ executors: 3, staggerMs: 650, callMs: () => 3_000 });
+      const { clock, database, endpoints, limits } = world;
+      await limits.put(keyOf(SLOW), { concurrency: 2 });
+      await clock.advance(5_000);
+      for (let i = 0; i < 40; i++) addJob(world, SLOW, keyOf(SLOW));
+      await clock.advance(1_000 + at);
+      database.aheadMs += stepMs;
+      await clock.advance(10_000);
+      assert.equal(endpoints.most.get(SLOW), 2, `${stepMs} ms, ${at} ms later`);
+    }
+});

@@ -17,6 +17,7 @@ import {
   LINES_HELD_MAX,
   POLL_PERIOD_MS_MAX,
   RELEASE_GROUP_MAX,
+  START_WINDOW_MS,
   STUCK_LEFT_MS,
 } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -96,6 +97,8 @@ export class LimitedTaking {
   /** Lines have their turn by key, so that however many wait, each is asked: this had the last. */
   #after: LimitKey | null = null;
   #left = false;
+  /** Nothing is taken before, on the monotonic clock. */
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: TakeLimitedDeps) {
     this.#deps = deps;
@@ -122,6 +125,7 @@ export class LimitedTaking {
     const { limits, held, lease, clock } = this.#deps;
     this.#left = false;
     if (!situation.waiting && held.unadmitted === 0) return NOTHING;
+    if (clock.monotonicMs() < this.#pausedUntilMs) return NOTHING;
     const listed = situation.waiting
       ? await limits.listLines(situation.aheadMs, LIMIT_LINES_LISTED_MAX, this.#after)
       : [];
@@ -139,6 +143,14 @@ export class LimitedTaking {
     const out = isCertain ? taken.lines.filter((line) => isOutOfSlots(line)) : [];
     const outOf = new Set(out.map(({ key }) => key));
     return { result, soon: this.#note(requests, taken, clock.monotonicMs()), outOf };
+  }
+
+  /**
+   * The database's clock was set forward: leases of others are over by it, and their slots seem free, but their calls go on. By the end
+   * of the pause each has renewed its lease, or ended its calls.
+   */
+  pause(): void {
+    this.#pausedUntilMs = this.#deps.clock.monotonicMs() + START_WINDOW_MS;
   }
 
   /** Gives back what has not been used for a while, and lets go lines without a limit. Throws what the store throws; the next one goes on. */
