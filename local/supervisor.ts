@@ -165,8 +165,14 @@ async function bringUp(deps: SupervisorDeps, state: RunState): Promise<Stack> {
 
 /** One port after the other from `first` on, where they are free; a process keeps its own for all its lives. */
 async function giveMetricsPorts(children: readonly ChildSpec[], first: number): Promise<void> {
-  for (const [at, { env }] of children.filter(({ watched }) => watched).entries())
-    env.METRICS_PORT = String(await pickPort(first === 0 ? 0 : first + at));
+  const given = new Set<number>();
+  for (const [at, { env }] of children.filter(({ watched }) => watched).entries()) {
+    let port = await pickPort(first === 0 ? 0 : first + at);
+    // What was picked before is free still, and may be picked again.
+    while (given.has(port)) port = await pickPort(0);
+    given.add(port);
+    env.METRICS_PORT = String(port);
+  }
 }
 
 /** Waits for the API, says where everything is and shows it at work, until `stop`. */
