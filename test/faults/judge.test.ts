@@ -72,6 +72,13 @@ const PLANTED: Readonly<Record<string, readonly [Planted, Partial<Verdict>]>> = 
   "a success of a call that was answered otherwise": [{ calls: [call(1, 5, 500)] }, { lost: 1 }],
   "the same attempt twice": [{ calls: [call(1, 5), call(1, 5)] }, { duplicates: 1 }],
   "a call after the answer": [{ calls: [call(1, 5), call(2, 50)] }, { repeated: 1 }],
+  "one after the answer that fails, and its retry": [
+    {
+      job: { claimNo: 3, attempts: { 2: record(2, 500), 3: record(3, 200) } },
+      calls: [call(1, 5), call(2, 50, 500), call(3, 90)],
+    },
+    { repeated: 1 },
+  ],
   "a call whose caller was gone": [{ calls: [call(1, 5, null), call(2, 50)] }, { cut: 1 }],
   "a call before its time": [{ calls: [call(1, -100)] }, { early: 1 }],
   "a late call after the mending": [{ calls: [call(1, 3_500)] }, { recoveryMs: 2_500 }],

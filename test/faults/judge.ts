@@ -32,7 +32,7 @@ export interface Verdict {
   readonly lost: number;
   /** Calls whose (job, attempt) had come before. */
   readonly duplicates: number;
-  /** Calls of jobs that had been answered 2xx. */
+  /** Calls of jobs that had been answered 2xx, but for retries of one that failed after that. */
   readonly repeated: number;
   /** Calls whose answer did not get out: the caller was gone. */
   readonly cut: number;
@@ -102,6 +102,7 @@ export function judge(evidence: Evidence, isOwn: (url: string) => boolean = () =
 function countCalls(tally: Tally, { id, scheduledAtMs }: Expected, calls: readonly SinkCall[]) {
   const attempts = new Set<number>();
   let answeredAtMs = Number.POSITIVE_INFINITY;
+  let isRetry = false;
   for (const { attempt, arrivedAtMs, answer } of calls) {
     tally.calls++;
     if (attempts.has(attempt)) {
@@ -109,7 +110,8 @@ function countCalls(tally: Tally, { id, scheduledAtMs }: Expected, calls: readon
       tally.note(`${id}: attempt ${attempt} came twice`);
     }
     attempts.add(attempt);
-    if (arrivedAtMs > answeredAtMs) tally.repeated++;
+    if (arrivedAtMs > answeredAtMs && !isRetry) tally.repeated++;
+    isRetry = answer !== null && !isSuccess(answer.status);
     if (answer === null) tally.cut++;
     else if (isSuccess(answer.status)) answeredAtMs = Math.min(answeredAtMs, answer.atMs);
     if (arrivedAtMs < scheduledAtMs - CLOCK_MS) {
