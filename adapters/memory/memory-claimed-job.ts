@@ -1,5 +1,6 @@
+/** A job as its holder gets it, and a claim as it stands before its COMMIT is answered. */
 import type { Job } from "#core/domain/job.ts";
-import type { ClaimedJob } from "#core/ports/job-store.ts";
+import type { ClaimedJob, ClaimRequest, UnknownClaim } from "#core/ports/job-store.ts";
 
 export function claimedJob(job: Job): ClaimedJob {
   return {
@@ -19,4 +20,12 @@ export function claimedJob(job: Job): ClaimedJob {
     timeoutMs: job.timeoutMs,
     limitKey: job.limitKey,
   };
+}
+
+export function unknownClaim(
+  { workerId }: Pick<ClaimRequest, "workerId">,
+  jobs: readonly Job[],
+  claimedAtMs: number,
+): UnknownClaim {
+  return { workerId, claimedAtMs, jobs: jobs.map(claimedJob) };
 }

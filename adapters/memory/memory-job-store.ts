@@ -35,7 +35,7 @@ import type {
 } from "#core/ports/job-store.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
-import { claimedJob } from "./memory-claimed-job.ts";
+import { unknownClaim } from "./memory-claimed-job.ts";
 import { cancelJob, findLettersDownTo, listDeadLetters, retry } from "./memory-dead-letters.ts";
 import { jobsInTime } from "./memory-job-lists.ts";
 import { oncePerKey } from "./memory-once-per-key.ts";
@@ -387,14 +387,6 @@ function recorded(writes: readonly boolean[]): Recorded {
 
 function shownStatus(job: Job, nowMs: number): JobStatus {
   return job.status === "running" && job.runAtMs > nowMs ? "pending" : job.status;
-}
-
-function unknownClaim(
-  { workerId }: Pick<ClaimRequest, "workerId">,
-  jobs: readonly Job[],
-  claimedAtMs: number,
-): UnknownClaim {
-  return { workerId, claimedAtMs, jobs: jobs.map(claimedJob) };
 }
 
 function isBefore(one: QueueHead, other: QueueHead): boolean {
