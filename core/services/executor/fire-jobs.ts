@@ -16,11 +16,11 @@ import {
 import { oneLaneDown, priorityOfQueue } from "#core/domain/queue.ts";
 import { judge, retryDelayMs } from "#core/domain/retry-policy.ts";
 import type { CallOutcome, CallTimings } from "#core/ports/caller.ts";
-import type { HeldKey, JobResult } from "#core/ports/job-store.ts";
+import type { JobResult } from "#core/ports/job-store.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { DatabaseClock } from "./database-clock.ts";
-import type { HeldJob, HeldJobs } from "./held-jobs.ts";
+import { type HeldJob, type HeldJobs, heldKey } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
 import { resultClass } from "./result-class.ts";
@@ -205,11 +205,6 @@ export class Firing {
         return unreachable(verdict);
     }
   }
-}
-
-/** What names a held job to the store. */
-export function heldKey({ job, workerId }: Pick<HeldJob, "job" | "workerId">): HeldKey {
-  return { id: job.id, workerId, claimNo: job.claimNo, limitKey: job.limitKey };
 }
 
 function recordOf(

@@ -8,7 +8,7 @@ import { LASTING_MS, PUT_OFF_LASTING_MS, STUCK_MS } from "#core/domain/limits.ts
 import { priorityOfQueue, QUEUES } from "#core/domain/queue.ts";
 import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
-import type { ClaimedJob } from "#core/ports/job-store.ts";
+import type { ClaimedJob, HeldKey } from "#core/ports/job-store.ts";
 import type { LimitedJob } from "#core/ports/limit-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import { chooseAside } from "./choose-aside.ts";
@@ -377,6 +377,11 @@ export class HeldJobs {
     const aside = chooseAside(this.#held, this.#roomOf, soon, jobsMax);
     return this.takeUnsent((held) => aside.has(held));
   }
+}
+
+/** What names a held job to the store. */
+export function heldKey({ job, workerId }: Pick<HeldJob, "job" | "workerId">): HeldKey {
+  return { id: job.id, workerId, claimNo: job.claimNo, limitKey: job.limitKey };
 }
 
 function isLimited({ job }: HeldJob): boolean {
