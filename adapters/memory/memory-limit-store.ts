@@ -31,8 +31,8 @@ import type {
   HeldLimit,
   LimitChanges,
   LimitStore,
-  Line,
   LineRequest,
+  QueueOfLine,
   TakeLimitedRequest,
   TakeLimitedResult,
   TakenLimited,
@@ -51,17 +51,17 @@ export class MemoryLimitStore implements LimitStore {
     this.#tables = tables;
   }
 
-  listLines(aheadMs: number, max: number, after: LimitKey | null): Promise<Line[]> {
+  listLines(aheadMs: number, max: number, after: LimitKey | null): Promise<QueueOfLine[]> {
     return this.#tables.transact("listLines", (nowMs) => {
-      const lines = new Map<string, Line>();
+      const lines = new Map<string, QueueOfLine>();
       for (const { limitKey: key, queue, dueAtMs } of this.#waiting()) {
         if (key === null || dueAtMs > nowMs + aheadMs) continue;
         const there = lines.get(`${key} ${queue}`);
         if (there === undefined || dueAtMs < there.headMs)
           lines.set(`${key} ${queue}`, { key, queue, headMs: dueAtMs });
       }
-      const round = ({ key }: Line) => (after === null || key > after ? 0 : 1);
-      const inOrder = (a: Line, b: Line) =>
+      const round = ({ key }: QueueOfLine) => (after === null || key > after ? 0 : 1);
+      const inOrder = (a: QueueOfLine, b: QueueOfLine) =>
         round(a) - round(b) || (a.key === b.key ? a.queue - b.queue : a.key < b.key ? -1 : 1);
       return [...lines.values()].sort(inOrder).slice(0, max);
     });

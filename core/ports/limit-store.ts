@@ -2,11 +2,11 @@ import type { CallLimit, LimitKey, LimitValues } from "#core/domain/call-limit.t
 import type { TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { ClaimedJob } from "./job-store.ts";
 
-/** Jobs that wait under one key in one queue. A key has a line for each queue. */
-export interface Line {
+/** The part of a key's line that is in one queue. */
+export interface QueueOfLine {
   readonly key: LimitKey;
   readonly queue: number;
-  /** The earliest `dueAt` in it. */
+  /** `dueAt` of its first job. */
   readonly headMs: number;
 }
 
@@ -83,7 +83,7 @@ export interface LimitStore {
    * Lines whose head is due up to the database's now plus `aheadMs`, by key, then by queue: from the first key after `after` on, and
    * round, at most `max`. Ask only where a poll said that jobs wait.
    */
-  listLines(aheadMs: number, max: number, after: LimitKey | null): Promise<Line[]>;
+  listLines(aheadMs: number, max: number, after: LimitKey | null): Promise<QueueOfLine[]>;
 
   /**
    * Slots and jobs in one transaction that begins with the worker's own row FOR SHARE. Over all workers whose lease lives there are

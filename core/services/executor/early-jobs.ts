@@ -7,7 +7,7 @@ import { QUEUES } from "#core/domain/queue.ts";
 import { Heap } from "./heap.ts";
 import type { HeldJob } from "./held-jobs.ts";
 
-interface Line {
+interface SameInstant {
   /** Sorts like (runAtMs, queue); exact up to the year 6000. */
   readonly key: number;
   readonly jobs: HeldJob[];
@@ -16,32 +16,32 @@ interface Line {
 }
 
 export class EarlyJobs {
-  readonly #lines = new Map<number, Line>();
-  readonly #first = new Heap<Line>((a, b) => a.key < b.key);
+  readonly #instants = new Map<number, SameInstant>();
+  readonly #first = new Heap<SameInstant>((a, b) => a.key < b.key);
 
   push(held: HeldJob): void {
     const { runAtMs, queue } = held.job;
     const key = runAtMs * QUEUES + queue;
     assert(Number.isSafeInteger(key), "an instant in whole ms");
-    const line = this.#lines.get(key);
-    if (line !== undefined) line.jobs.push(held);
+    const same = this.#instants.get(key);
+    if (same !== undefined) same.jobs.push(held);
     else {
       const made = { key, jobs: [held], at: 0 };
-      this.#lines.set(key, made);
+      this.#instants.set(key, made);
       this.#first.push(made);
     }
   }
 
   peek(): HeldJob | null {
-    const line = this.#first.peek();
-    return line?.jobs[line.at] ?? null;
+    const same = this.#first.peek();
+    return same?.jobs[same.at] ?? null;
   }
 
   /** Takes away what `peek` answers. */
   pop(): void {
-    const line = this.#first.peek();
-    if (line === null || ++line.at < line.jobs.length) return;
+    const same = this.#first.peek();
+    if (same === null || ++same.at < same.jobs.length) return;
     this.#first.pop();
-    this.#lines.delete(line.key);
+    this.#instants.delete(same.key);
   }
 }

@@ -41,7 +41,7 @@ export interface Line<Item> {
   held: number;
   started: number;
   readonly starts: LineStarts;
-  /** How long a permit was used, on average; null before the first end. */
+  /** How long a call had its slots, on average; null before the first end. */
   meanMs: number | null;
 }
 

@@ -153,7 +153,7 @@ test("whatever comes in whatever order: never a call beyond the slots, the most 
       for (const each of [...calling, ...inLine]) lines.remove(each, nowMs);
       calling.clear();
       inLine.clear();
-      // Every permit is free again: as many go as there are slots.
+      // Every slot is free again: as many go as there are slots.
       lines.grant(
         [A, TENANT].map((of) => ({ key: of, limit: atOnce(4), slots: 4, takenAtMs: 0 })),
         nowMs,

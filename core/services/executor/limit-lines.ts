@@ -2,7 +2,7 @@
  * Limited jobs in this executor's hands, line by line: who may call now.
  *
  * A line is the limit key of its jobs; a job is held to the limit of its line and to its tenant's. It goes on when both have a
- * permit: fewer calls under way than slots held (slots are this executor's part of a limit, handed out by the store). Its end, whatever
+ * slot free: fewer calls under way than slots held (slots are this executor's part of a limit, handed out by the store). Its end, whatever
  * it is, frees what it had. Where a rate holds, each call needs an instant too, from the store as well, so that executors together keep
  * to it: its time brings a job on, and the call starts with it, or not at all. One that no call starts with soon after its time is
  * lost, and another asked for; who has waited so long for a slot, or for what its call needs, stands in line again. Within a line the
@@ -59,7 +59,7 @@ export interface LineView {
   readonly queue: number | null;
   /** Jobs for whose call there is no instant in hand, although a rate asks for one. */
   readonly lackingStarts: number;
-  /** How long a call had its permits, on average; null before the first has ended. */
+  /** How long a call had its slots, on average; null before the first has ended. */
   readonly meanMs: number | null;
 }
 
@@ -189,7 +189,7 @@ export class LimitLines<Item extends Limited> {
     this.#wakes.clear();
   }
 
-  /** Jobs that may go on now, in their order; each holds its permits until it is removed. */
+  /** Jobs that may go on now, in their order; each has its slots until it is removed. */
   admit(nowMs: number): Item[] {
     for (const [tenantKey, atMs] of this.#wakes) if (atMs <= nowMs) this.#touched.add(tenantKey);
     const admitted: Item[] = [];

@@ -4,11 +4,11 @@ import fc from "fast-check";
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import { LIMIT_LINES_LISTED_MAX, LIMIT_LINES_MAX } from "#core/domain/limits.ts";
 import { QUEUES } from "#core/domain/queue.ts";
-import type { Line } from "#core/ports/limit-store.ts";
+import type { QueueOfLine } from "#core/ports/limit-store.ts";
 import { linesInTurn } from "./lines-in-turn.ts";
 
 /** As a store lists them. */
-function listFrom(all: readonly Line[], after: LimitKey | null): Line[] {
+function listFrom(all: readonly QueueOfLine[], after: LimitKey | null): QueueOfLine[] {
   const later = all.filter(({ key }) => after === null || key > after);
   const round = all.filter(({ key }) => after !== null && key <= after);
   return [...later, ...round].slice(0, LIMIT_LINES_LISTED_MAX);
@@ -21,7 +21,7 @@ test("however many lines wait, in however many lanes, each has its turn within a
       fc.array(fc.constantFrom(0, 1, 4, 16, QUEUES), { minLength: 1, maxLength: 5 }),
       fc.array(fc.constantFrom(0, 1, 60, LIMIT_LINES_MAX), { minLength: 1, maxLength: 5 }),
       (keys, lanes, looks) => {
-        const all: Line[] = [];
+        const all: QueueOfLine[] = [];
         const inHand: LimitKey[] = [];
         const waits = new Set<LimitKey>();
         const lanesOf = new Map<LimitKey, number>();

@@ -6,7 +6,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import { LIMIT_LINES_LISTED_MAX } from "#core/domain/limits.ts";
 import { QUEUES } from "#core/domain/queue.ts";
-import type { Line, LineRequest } from "#core/ports/limit-store.ts";
+import type { LineRequest, QueueOfLine } from "#core/ports/limit-store.ts";
 
 assert(LIMIT_LINES_LISTED_MAX > QUEUES, "whatever is listed, it is the whole of a line at least");
 
@@ -18,7 +18,7 @@ type Heads = ReadonlyMap<number, number>;
  * those of `inHand`. What a full list may lack is left for the next.
  */
 export function linesInTurn(
-  listed: readonly Line[],
+  listed: readonly QueueOfLine[],
   inHand: readonly LimitKey[],
   after: LimitKey | null,
 ): (readonly [LimitKey, Heads])[] {

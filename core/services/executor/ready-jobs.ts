@@ -138,7 +138,7 @@ class Bucket {
 }
 
 /** One queue, the earliest second first. */
-class Line {
+class ReadyQueue {
   readonly #buckets = new Map<number, Bucket>();
   readonly #seconds = new Heap<Bucket>((a, b) => a.second < b.second);
 
@@ -175,7 +175,7 @@ class Line {
 
 export class ReadyJobs {
   readonly #turns = new QueueTurns();
-  readonly #lines = new Map<number, Line>();
+  readonly #queues = new Map<number, ReadyQueue>();
   /** How many connections are idle, as far as calls have told. */
   readonly #idle = new Map<string, number>();
   readonly #isIdle = (connection: string) => this.#idle.has(connection);
@@ -186,12 +186,12 @@ export class ReadyJobs {
 
   add(held: HeldJob): void {
     const { queue } = held.job;
-    let line = this.#lines.get(queue);
-    if (line === undefined) {
-      line = new Line();
-      this.#lines.set(queue, line);
+    let ready = this.#queues.get(queue);
+    if (ready === undefined) {
+      ready = new ReadyQueue();
+      this.#queues.set(queue, ready);
     }
-    line.add(held, this.#isIdle);
+    ready.add(held, this.#isIdle);
     this.#turns.add(queue);
     this.#count(held, 1);
   }
@@ -243,13 +243,13 @@ export class ReadyJobs {
         ? this.#turns.next(onlyCritical)
         : this.#turns.next(onlyCritical, (one) => this.#hasOthers(one, passedOver));
     if (queue === null) return null;
-    const line = this.#lines.get(queue);
-    const held = line?.take(this.#isIdle, passedOver) ?? null;
-    assert(line !== undefined && held !== null, "a queue whose turn it is has a job");
+    const ready = this.#queues.get(queue);
+    const held = ready?.take(this.#isIdle, passedOver) ?? null;
+    assert(ready !== undefined && held !== null, "a queue whose turn it is has a job");
     this.#turns.serve(queue);
     this.#turns.remove(queue);
     this.#count(held, -1);
-    if (this.#useIdle(held.connection)) line.noteIdle(held.connection);
+    if (this.#useIdle(held.connection)) ready.noteIdle(held.connection);
     return held;
   }
 
@@ -262,7 +262,7 @@ export class ReadyJobs {
   /** A call has been answered: its connection waits for another. */
   noteIdle(connection: string): void {
     this.#idle.set(connection, (this.#idle.get(connection) ?? 0) + 1);
-    for (const line of this.#lines.values()) line.noteIdle(connection);
+    for (const ready of this.#queues.values()) ready.noteIdle(connection);
     for (const oldest of this.#idle.keys()) {
       if (this.#idle.size <= IDLE_CONNECTIONS_MAX) break;
       this.#idle.delete(oldest);

@@ -23,8 +23,8 @@ import {
 import type { Clock } from "#core/ports/clock.ts";
 import type {
   LimitStore,
-  Line,
   LineRequest,
+  QueueOfLine,
   TakeLimitedResult,
   TakenLimited,
   TakenLine,
@@ -209,7 +209,7 @@ export class LimitedTaking {
   }
 
   /** What to ask for, in turn: from where the last look ended. The most urgent line first. */
-  #requests(listed: readonly Line[], situation: Situation): LineRequest[] {
+  #requests(listed: readonly QueueOfLine[], situation: Situation): LineRequest[] {
     const { held, clock } = this.#deps;
     const lines = linesInTurn(listed, held.lines.waitingKeys(), this.#after);
     const nowMs = clock.monotonicMs();
