@@ -206,7 +206,7 @@ export const GAUGES = {
     unit: "Count",
     by: "service",
     services: ["executor"],
-    help: "Calls of this executor under way",
+    help: "Slots of this executor that are taken: calls under way, and those that are being prepared",
   },
   outbox_waiting: {
     name: "OutboxWaiting",

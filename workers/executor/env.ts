@@ -5,7 +5,7 @@ export const executorEnv = {
   ...databaseEnv,
   ...secretsEnv,
   ...workerEnv,
-  /** Calls under way at once; critical jobs have one more for every eight. */
+  /** Calls under way at once for anyone; beside them one for every eight for critical jobs, and one for every two for tenants with few calls. */
   EXECUTOR_SLOTS: { kind: "integer", min: 1, max: 10_000, default: 64 },
   /** Ranges and ports that tenants' calls may reach besides public addresses: `127.0.0.0/8:*,10.1.2.3/32:8080`. */
   EGRESS_ALLOW: { kind: "text", default: "" },

@@ -20,7 +20,7 @@ export interface CallTotals {
   /** Calls ended since the start, and how long they took altogether. */
   readonly ended: number;
   readonly busyMs: number;
-  /** Every slot is taken now. */
+  /** As many slots are taken now as there are for anyone. */
   readonly saturated: boolean;
 }
 

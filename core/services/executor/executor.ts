@@ -151,11 +151,11 @@ export class Executor {
     this.#outbox.onWaiting = wake;
   }
 
-  /** Jobs in memory, calls under way, results not yet written. */
+  /** Jobs in memory, slots taken, results not yet written. */
   get load(): { held: number; sending: number; waiting: number } {
     return {
       held: this.#held.size,
-      sending: this.#held.sending,
+      sending: this.#held.slotsTaken,
       waiting: this.#outbox.waiting,
     };
   }
@@ -221,7 +221,7 @@ export class Executor {
   async awaitCalls(): Promise<void> {
     const endMs = this.#clock.monotonicMs() + DRAIN_CALLS_MS;
     let slotsMs = this.#clock.monotonicMs();
-    while (this.#held.sending > 0 && this.#clock.monotonicMs() < endMs) {
+    while (this.#held.slotsTaken > 0 && this.#clock.monotonicMs() < endMs) {
       this.#giveBackUnsent();
       if (this.#clock.monotonicMs() >= slotsMs) {
         slotsMs = this.#clock.monotonicMs() + DRAIN_SLOTS_MS;
@@ -230,7 +230,7 @@ export class Executor {
       await this.#clock.sleep(50);
     }
     this.#firing.interrupt();
-    while (this.#held.sending > 0) await this.#clock.sleep(10);
+    while (this.#held.slotsTaken > 0) await this.#clock.sleep(10);
     this.#giveBackUnsent();
   }
 
@@ -277,7 +277,7 @@ export class Executor {
 
   #noteRate(): void {
     const { ended, busyMs } = this.#firing;
-    this.#rate.note({ ended, busyMs, saturated: this.#held.sending >= this.#slots });
+    this.#rate.note({ ended, busyMs, saturated: this.#held.slotsTaken >= this.#slots });
   }
 
   /**

@@ -56,6 +56,7 @@ export class HeldJobs {
   readonly #slots: TenantSlots;
   readonly #stuck = new StuckJobs();
   #looksLater = false;
+  /** Calls that have begun. */
   #sending = 0;
   readonly #critical: CriticalCounts;
   /** Jobs that take room. */
@@ -82,8 +83,8 @@ export class HeldJobs {
     return this.#held.size;
   }
 
-  /** Slots taken: calls under way, and those that are being prepared. */
-  get sending(): number {
+  /** By calls under way, and by those that are being prepared. */
+  get slotsTaken(): number {
     return this.#slots.taken;
   }
 
