@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type HistoryEntry, historyEntryOf } from "#core/domain/history.ts";
+import type { HistoryEntry } from "#core/domain/history.ts";
 import { makeJobId, makeTaskId, type TenantId, type WorkerId } from "#core/domain/ids.ts";
 import { JOB_STATUSES, type Job, TRIGGERS } from "#core/domain/job.ts";
 import { HISTORY_ROW_BYTES_MAX } from "#core/domain/limits.ts";
@@ -11,8 +10,6 @@ import { entryOf, finishedJob, makeOwner, REQUEST } from "#test/contract/history
 import { keyspacesRowBytes } from "#test/support/keyspaces-row-size.ts";
 import { decodeDocument, encodeDocument } from "./document.ts";
 import { insertParams } from "./rows.ts";
-
-const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
 const instantMs = fc.integer({ min: 0, max: 253_402_300_799_999 });
 const count = fc.nat({ max: 100_000 });
@@ -110,7 +107,7 @@ const decoded = ({ job }: HistoryEntry, document: string) =>
 test("a job read back is the job that was written, whatever it holds", () => {
   fc.assert(
     fc.property(job, fc.option(request), (made, sent) => {
-      const entry = historyEntryOf(made, sent, sha256);
+      const entry = entryOf(made, sent);
       assert.deepEqual(decoded(entry, encodeDocument(entry)), JSON.parse(JSON.stringify(entry)));
     }),
     { numRuns: 500 },
@@ -121,7 +118,7 @@ test("names such as __proto__ are names like any other", () => {
   const [made] = fc.sample(job, { seed: 1, numRuns: 1 }) as [Job];
   const headers = JSON.parse('{"__proto__":"a","constructor":"b"}');
   const sent = { method: "GET", url: "https://a.example/", headers, body: null, bodyBase64: null };
-  const entry = historyEntryOf({ ...made, payload: null }, sent, sha256);
+  const entry = entryOf({ ...made, payload: null }, sent);
   const { request } = decoded(entry, encodeDocument(entry));
   assert.deepEqual(Object.entries(request?.headers ?? {}), [
     ["__proto__", "a"],
@@ -166,7 +163,7 @@ test("no job is larger than a row may be", () => {
     ]),
   );
   const headers = { x: worst.repeat(8_192) };
-  const entry = historyEntryOf(
+  const entry = entryOf(
     {
       ...made,
       finishedAtMs: 1_780_000_000_000,
@@ -183,7 +180,6 @@ test("no job is larger than a row may be", () => {
       body: worst.repeat(262_144),
       bodyBase64: null,
     },
-    sha256,
   );
   const document = insertParams(entry, 0)[7] as string;
   assert(Buffer.byteLength(document) < HISTORY_ROW_BYTES_MAX / 2);

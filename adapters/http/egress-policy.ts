@@ -64,13 +64,6 @@ export function createEgressPolicy(settings: EgressSettings = {}): EgressPolicy 
   };
 }
 
-const standard = createEgressPolicy();
-
-/** The policy without any setting: every IPv6 address is refused. Null when allowed, else the reason. */
-export function verdict(address: string, port: number): string | null {
-  return standard.verdict(address, port);
-}
-
 interface Allowed {
   readonly range: IpRange;
   readonly port: number | "any";

@@ -223,7 +223,6 @@ export class MemoryTaskStore implements TaskStore {
       const made = this.#tables.insertJobs(jobs);
       for (const advance of advances) advanceTask(this.#tables, advance);
       return {
-        tasks: locked.size,
         made,
         alreadyMade: jobs.length - made,
         errors: advances.filter((advance) => advance.error !== null).length,

@@ -45,7 +45,6 @@ export function materializeDue(
       assert(moved === advances.length, "a tick moves the tasks that it has locked");
     }
     return {
-      tasks: due.missed.length + due.due.length,
       made,
       alreadyMade: jobs.length - made,
       errors: advances.filter((advance) => advance.error !== null).length,

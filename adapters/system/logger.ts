@@ -13,7 +13,6 @@ const ALLOWED = [
   "errno",
   "count",
   "waiting",
-  "lost",
   "durationMs",
   "delayMs",
   "signal",

@@ -58,18 +58,14 @@ export function historyOrderOf(job: Job): number {
 /** What history keeps of a job. `request` is what was sent: the version's with the payload laid over. */
 export function historyEntryOf(
   job: Job,
-  request: HttpRequest | null,
+  request: HistoryRequest | null,
   sha256: Sha256,
 ): HistoryEntry {
   const { payload, dropped } = keepPayload(job.payload, sha256);
   const attempts = Object.fromEntries(
     Object.entries(job.attempts).map(([claimNo, record]) => [claimNo, cutResponse(record)]),
   );
-  return {
-    job: { ...job, attempts, payload },
-    request: request === null ? null : historyRequestOf(request, sha256),
-    payloadBody: dropped,
-  };
+  return { job: { ...job, attempts, payload }, request, payloadBody: dropped };
 }
 
 export function historyRequestOf(request: HttpRequest, sha256: Sha256): HistoryRequest {

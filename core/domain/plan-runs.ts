@@ -35,8 +35,6 @@ export interface RunPlan {
   readonly nextRunAtMs: number | null;
   /** Null when nothing was made or skipped. */
   readonly madeUntilMs: number | null;
-  readonly missedRows: number;
-  readonly dueRows: number;
   readonly steps: number;
 }
 
@@ -78,8 +76,6 @@ export function planRuns(task: DueTask, bounds: PlanBounds): RunPlan {
     jobs: [...skippedRows, ...caughtUp, ...due],
     nextRunAtMs: atMs,
     madeUntilMs,
-    missedRows: skippedRows.length + caughtUp.length,
-    dueRows: due.length,
     steps,
   };
 }

@@ -11,7 +11,6 @@ export interface LogFields {
   readonly errno?: number;
   readonly count?: number;
   readonly waiting?: number;
-  readonly lost?: number;
   readonly durationMs?: number;
   readonly delayMs?: number;
   readonly signal?: string;

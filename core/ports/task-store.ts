@@ -141,8 +141,6 @@ export interface MaterializeBounds {
 }
 
 export interface Materialized {
-  /** Tasks that the tick locked. */
-  readonly tasks: number;
   /** Rows that were new. */
   readonly made: number;
   readonly alreadyMade: number;

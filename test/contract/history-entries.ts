@@ -1,6 +1,11 @@
 /** Finished jobs for the contract of the history port. */
 import { createHash, randomBytes } from "node:crypto";
-import { type HistoryEntry, historyEntryOf, type Sha256 } from "#core/domain/history.ts";
+import {
+  type HistoryEntry,
+  historyEntryOf,
+  historyRequestOf,
+  type Sha256,
+} from "#core/domain/history.ts";
 import { makeJobId, makeTaskId, type TaskId, type TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
@@ -74,5 +79,5 @@ export function finishedJob(
 }
 
 export function entryOf(job: Job, request: HttpRequest | null = REQUEST): HistoryEntry {
-  return historyEntryOf(job, request, sha256);
+  return historyEntryOf(job, request === null ? null : historyRequestOf(request, sha256), sha256);
 }

@@ -231,7 +231,7 @@ function writes(open: OpenStore): void {
         );
         return { jobs, advances: [advance(task, firstMs + 2 * HOUR_MS, firstMs + HOUR_MS)] };
       });
-      assert.deepEqual(result, { tasks: 1, made: 5, alreadyMade: 0, errors: 0 });
+      assert.deepEqual(result, { made: 5, alreadyMade: 0, errors: 0 });
       for (const job of jobs) assert.deepEqual(await readJob(store, job), job);
       const found = await store.shard.tasks.find(task.tenantId, task.id);
       assert.deepEqual(found?.task, {
@@ -256,7 +256,7 @@ function writes(open: OpenStore): void {
         ],
         advances: [advance(task, atMs + 120_000, atMs + 60_000)],
       }));
-      assert.deepEqual(result, { tasks: 1, made: 1, alreadyMade: 1, errors: 0 });
+      assert.deepEqual(result, { made: 1, alreadyMade: 1, errors: 0 });
       assert.deepEqual(await readJob(store, there), there);
     }),
   );
@@ -274,7 +274,7 @@ function writes(open: OpenStore): void {
           { taskId: bad.id, nextRunAtMs: null, madeUntilMs: null, error },
         ],
       }));
-      assert.deepEqual(result, { tasks: 2, made: 0, alreadyMade: 0, errors: 1 });
+      assert.deepEqual(result, { made: 0, alreadyMade: 0, errors: 1 });
       const madeUntilMs = last.nextRunAtMs;
       assert.deepEqual((await store.shard.tasks.find(last.tenantId, last.id))?.task, {
         ...last,
@@ -297,7 +297,7 @@ function writes(open: OpenStore): void {
     onStore(open, async (store) => {
       const task = await addDue(store, -1_000);
       const { result } = await tick(store, () => ({ jobs: [], advances: [] }));
-      assert.deepEqual(result, { tasks: 1, made: 0, alreadyMade: 0, errors: 0 });
+      assert.deepEqual(result, { made: 0, alreadyMade: 0, errors: 0 });
       const { due } = await tick(store, (seen) => advanceAll(seen, HOUR_MS));
       assert.deepEqual(
         due.due.map((seen) => seen.id),
@@ -319,7 +319,7 @@ function writes(open: OpenStore): void {
         ),
         advances: due.due.map((task) => advance(task, due.nowMs + HOUR_MS, due.nowMs)),
       }));
-      assert.deepEqual(result, { tasks: 20, made: 1_000, alreadyMade: 0, errors: 0 });
+      assert.deepEqual(result, { made: 1_000, alreadyMade: 0, errors: 0 });
       const all = { statuses: null, fromMs: null, toMs: null };
       for (const task of tasks) {
         const found = await store.shard.jobs.listByTask(task.tenantId, task.id, all, null, 60);

@@ -65,7 +65,6 @@ describe("statements on the wire", () => {
 
   test("a tick of a thousand tasks, missed ones among them, takes six", async () => {
     const done = await shard.tasks.materialize(TICK_BOUNDS, planOne);
-    assert.equal(done?.tasks, 1_000);
     assert.equal(done?.made, 1_000);
     assert.deepEqual(verbs(proxy.take()), [
       "BEGIN",

@@ -42,10 +42,7 @@ export class HistoryEntries {
     const groups = [...toLoad];
     for (let from = 0; from < groups.length; from += ARCHIVE_VERSIONS_AT_ONCE)
       await this.#load(groups.slice(from, from + ARCHIVE_VERSIONS_AT_ONCE), requests);
-    return jobs.map((job) => ({
-      ...historyEntryOf(job, null, this.#sha256),
-      request: requests.get(job.id) ?? null,
-    }));
+    return jobs.map((job) => historyEntryOf(job, requests.get(job.id) ?? null, this.#sha256));
   }
 
   /** Loads one version for each group and makes the requests of its jobs. */

@@ -7,10 +7,6 @@ export class Heap<Item> {
     this.#before = before;
   }
 
-  get size(): number {
-    return this.#items.length;
-  }
-
   peek(): Item | null {
     return this.#items[0] ?? null;
   }

@@ -208,13 +208,6 @@ export class ReadyJobs {
     return this.#totals.get(queue) ?? 0;
   }
 
-  /** How many a tenant has. */
-  countOf(tenantId: TenantId): number {
-    let count = 0;
-    for (const ofQueue of this.#counts.get(tenantId)?.values() ?? []) count += ofQueue;
-    return count;
-  }
-
   #count({ job: { tenantId, queue } }: HeldJob, by: 1 | -1): void {
     this.#size += by;
     this.#totals.set(queue, (this.#totals.get(queue) ?? 0) + by);
