@@ -2,11 +2,11 @@
 import { assert, unreachable } from "#core/domain/assert.ts";
 import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
-import { REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent, isFinished } from "#core/domain/job-state.ts";
-import type { Task, TaskStatus } from "#core/domain/task.ts";
-import type { JobsEffect, TaskChange, UnfinishedChange } from "#core/ports/task-store.ts";
+import type { Task } from "#core/domain/task.ts";
+import { CANCEL_REASON, changeOf, type TaskChange } from "#core/domain/task-change.ts";
+import type { JobsEffect, UnfinishedChange } from "#core/ports/task-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 interface At {
@@ -58,8 +58,8 @@ export function goOnWithJobs(
 ): "more" | "done" | "none" {
   const below = task === undefined ? undefined : tables.jobsBelow.get(task.id);
   if (task === undefined || below === undefined) return "none";
-  if (CHANGES[task.status] !== change) return "none";
-  applyJobsEffect(tables, task, EFFECTS[change], at, below);
+  if (changeOf(task.status) !== change) return "none";
+  applyJobsEffect(tables, task, effectOf(change), at, below);
   return tables.jobsBelow.has(task.id) ? "more" : "done";
 }
 
@@ -68,22 +68,14 @@ export function listUnfinished(tables: MemoryTables, limit: number): UnfinishedC
   return [...tables.jobsBelow].slice(0, limit).map(([taskId, below]) => {
     const task = tables.tasks.get(taskId);
     assert(task !== undefined, "a task stays as long as it has jobs");
-    return { tenantId: task.tenantId, taskId, change: CHANGES[task.status], below };
+    return { tenantId: task.tenantId, taskId, change: changeOf(task.status), below };
   });
 }
 
-const CHANGES: Readonly<Record<TaskStatus, TaskChange>> = {
-  active: "resumed",
-  completed: "resumed",
-  paused: "paused",
-  deleted: "deleted",
-};
-
-const EFFECTS: Readonly<Record<TaskChange, JobsEffect>> = {
-  paused: { kind: "cancel", reason: REASON_PAUSED },
-  deleted: { kind: "cancel", reason: REASON_DELETED },
-  resumed: { kind: "resume" },
-};
+function effectOf(change: TaskChange): JobsEffect {
+  const reason = CANCEL_REASON[change];
+  return reason === null ? { kind: "resume" } : { kind: "cancel", reason };
+}
 
 /** Earliest `scheduledAt` of the task's jobs that `remove-planned` would remove now; null when there is none. */
 export function plannedFromMs(tables: MemoryTables, taskId: TaskId, nowMs: number): number | null {

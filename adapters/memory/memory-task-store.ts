@@ -6,6 +6,7 @@ import { CARRIED_BYTES_MAX } from "#core/domain/limits.ts";
 import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
 import { isCounted } from "#core/domain/quotas.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+import type { TaskChange } from "#core/domain/task-change.ts";
 import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
@@ -24,7 +25,6 @@ import type {
   MaterializePlan,
   NewTask,
   Ran,
-  TaskChange,
   TaskEdit,
   TaskFilter,
   TaskQuota,

@@ -1,9 +1,9 @@
 /** The jobs that one transaction could not reach, after an edit: group by group, each in a transaction of its own. */
-import { unreachable } from "#core/domain/assert.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
-import { REASON_DELETED, REASON_PAUSED, type Retention } from "#core/domain/job.ts";
+import type { Retention } from "#core/domain/job.ts";
 import type { TaskStatus } from "#core/domain/task.ts";
-import type { TaskChange, UnfinishedChange } from "#core/ports/task-store.ts";
+import { CANCEL_REASON, changeOf, type TaskChange } from "#core/domain/task-change.ts";
+import type { UnfinishedChange } from "#core/ports/task-store.ts";
 import { readInstant, readJobId, readTaskId, readTenantId } from "./cells.ts";
 import { CHANGE_JOBS_MS } from "./deadlines.ts";
 import { resumeRunningJobsSql, selectClockSql } from "./statements/edit-jobs.ts";
@@ -15,14 +15,6 @@ import { cancelJobs, inGroups, type WalkBounds, walkJobs } from "./walk-jobs.ts"
 /** Short: it holds the jobs' rows, and their results wait for it. */
 export const GROUP_WALK: WalkBounds = { pageRows: 1_000, jobs: 1_000, ms: 1_000 };
 
-/** What the last change has made of the task. */
-const CHANGES: Readonly<Record<TaskStatus, TaskChange>> = {
-  active: "resumed",
-  completed: "resumed",
-  paused: "paused",
-  deleted: "deleted",
-};
-
 export async function listUnfinished(
   database: Database,
   limit: number,
@@ -31,7 +23,7 @@ export async function listUnfinished(
   return rows.map(([tenantId, taskId, status, below]) => ({
     tenantId: readTenantId(tenantId),
     taskId: readTaskId(taskId),
-    change: CHANGES[status as TaskStatus],
+    change: changeOf(status as TaskStatus),
     below: readJobId(below),
   }));
 }
@@ -47,24 +39,16 @@ export function goOnWithJobs(
     const [row] = await session.select(lockJobsBelowSql(tenantId, taskId));
     const [status, below] = row ?? [];
     if (below === undefined || below === null) return "none";
-    if (CHANGES[status as TaskStatus] !== change) return "none";
+    if (changeOf(status as TaskStatus) !== change) return "none";
     const walked = change === "resumed" ? "running" : "open";
     const { found, before } = await walkJobs(session, taskId, readJobId(below), walked, bounds);
     await session.write(updateJobsBelowSql(taskId, before));
-    switch (change) {
-      case "resumed":
-        await inGroups(found, (ids) => session.write(resumeRunningJobsSql(ids)));
-        break;
-      case "paused":
-      case "deleted": {
-        const [clock] = await session.select(selectClockSql());
-        const reason = change === "paused" ? REASON_PAUSED : REASON_DELETED;
-        await cancelJobs(session, found, reason, readInstant(clock?.[0]), retention);
-        if (found.length > 0) await session.write(insertRevocationSql(taskId, null));
-        break;
-      }
-      default:
-        unreachable(change);
+    const reason = CANCEL_REASON[change];
+    if (reason === null) await inGroups(found, (ids) => session.write(resumeRunningJobsSql(ids)));
+    else {
+      const [clock] = await session.select(selectClockSql());
+      await cancelJobs(session, found, reason, readInstant(clock?.[0]), retention);
+      if (found.length > 0) await session.write(insertRevocationSql(taskId, null));
     }
     return before === null ? "done" : "more";
   }, CHANGE_JOBS_MS);

@@ -3,6 +3,7 @@ import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import type { Priority } from "#core/domain/queue.ts";
 import type { DueTask, Task, TaskStatus, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
+import type { TaskChange } from "#core/domain/task-change.ts";
 import type { SealedSecret, SecretsChange, StoredSecret } from "#core/domain/task-secrets.ts";
 import type { TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency, Replay } from "./idempotency.ts";
@@ -73,9 +74,6 @@ export type EditResult<R> =
   /** It was completed, and would count again. */
   | OverQuota
   | { readonly kind: "not-found" };
-
-/** What the edit that has left jobs made of its task. */
-export type TaskChange = "paused" | "deleted" | "resumed";
 
 /** A run by hand, with the request that it sends. */
 export interface MadeRun {

@@ -5,7 +5,8 @@ import { tenantKey } from "#core/domain/call-limit.ts";
 import type { Job, JobStatus } from "#core/domain/job.ts";
 import { REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
 import type { Task, TaskStatus } from "#core/domain/task.ts";
-import type { EditResult, JobsEffect, TaskChange } from "#core/ports/task-store.ts";
+import type { TaskChange } from "#core/domain/task-change.ts";
+import type { EditResult, JobsEffect } from "#core/ports/task-store.ts";
 import {
   addJobs,
   addTask,

@@ -4,7 +4,8 @@
  */
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { JOBS_CHANGE_MS_MAX } from "#core/domain/limits.ts";
-import type { EditResult, TaskChange } from "#core/ports/task-store.ts";
+import type { TaskChange } from "#core/domain/task-change.ts";
+import type { EditResult } from "#core/ports/task-store.ts";
 import type { TaskServiceDeps } from "./task-settings.ts";
 
 /** The task is as was asked, but time was up before all of its jobs were. */
