@@ -6,11 +6,10 @@
  * The jobs are returned as the UPDATE leaves them; nothing is read back.
  */
 import { assert } from "#core/domain/assert.ts";
-import { BACKSTOP_SLACK_MS } from "#core/domain/limits.ts";
 import type { Adopted, ClaimRequest, ClaimResult, UnknownClaim } from "#core/ports/job-store.ts";
 import { readInstant, readJobId } from "./cells.ts";
 import { ADOPT_MS, CLAIM_MS } from "./deadlines.ts";
-import { readClaimedJob } from "./job-rows.ts";
+import { asClaimed, readClaimedJob } from "./job-rows.ts";
 import type { Session } from "./pool.ts";
 import { claimJobsSql } from "./statements/claim-jobs.ts";
 import { lockWorkerSql } from "./statements/lock-worker.ts";
@@ -50,13 +49,7 @@ async function take(session: Session, request: ClaimRequest): Promise<UnknownCla
     const taken = await session.write(claimJobsSql(found, workerId, claimedAtMs));
     assert(taken === found.length, "a claim takes the jobs that it has locked");
   }
-  const jobs = found.map((job) => ({
-    ...job,
-    claimNo: job.claimNo + 1,
-    attempt: job.attempt + 1,
-    dueAtMs: Math.max(job.runAtMs, claimedAtMs) + job.timeoutMs + BACKSTOP_SLACK_MS,
-  }));
-  return { workerId, claimedAtMs, jobs };
+  return { workerId, claimedAtMs, jobs: asClaimed(found, claimedAtMs) };
 }
 
 /** Another connection asks, and waits for the COMMIT under way: what it does not see running under our claim is not ours. */

@@ -1,6 +1,7 @@
 /** Rows of `jobs` as the domain's values, and the columns in the order in which the readers expect them. */
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { AttemptRecord, Covers, Job, JobStatus, Payload, Trigger } from "#core/domain/job.ts";
+import { BACKSTOP_SLACK_MS } from "#core/domain/limits.ts";
 import { priorityOfRank } from "#core/domain/queue.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import {
@@ -57,6 +58,19 @@ export function readJob(row: Row): Job {
     covers: row[23] as Covers | null,
     limitKey: row[24] as LimitKey | null,
   };
+}
+
+/** Jobs that a claim has read, as its UPDATE (claimJobsSql) leaves them: nothing is read back. */
+export function asClaimed<Found extends ClaimedJob>(
+  jobs: readonly Found[],
+  claimedAtMs: number,
+): Found[] {
+  return jobs.map((job) => ({
+    ...job,
+    claimNo: job.claimNo + 1,
+    attempt: job.attempt + 1,
+    dueAtMs: Math.max(job.runAtMs, claimedAtMs) + job.timeoutMs + BACKSTOP_SLACK_MS,
+  }));
 }
 
 const CLAIMED =

@@ -7,12 +7,11 @@
  * passed over; jobs of limits only line up. To others the jobs are running from the beginning: nothing of this is seen before the COMMIT.
  */
 import { assert } from "#core/domain/assert.ts";
-import { BACKSTOP_SLACK_MS } from "#core/domain/limits.ts";
 import type { ClaimResult, TakeRequest, UnknownClaim } from "#core/ports/job-store.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { readInstant } from "./cells.ts";
 import { CLAIM_MS } from "./deadlines.ts";
-import { readClaimedJob } from "./job-rows.ts";
+import { asClaimed, readClaimedJob } from "./job-rows.ts";
 import { guardAdvances } from "./materialize-due.ts";
 import type { Session } from "./pool.ts";
 import { advanceTasksSql } from "./statements/advance-tasks.ts";
@@ -68,11 +67,5 @@ async function makeAndTake(
   if (found.length === 0) return none;
   const taken = await session.write(claimJobsSql(found, workerId, nowMs));
   assert(taken === found.length, "a claim takes the jobs that it has locked");
-  const jobs = found.map((job) => ({
-    ...job,
-    claimNo: job.claimNo + 1,
-    attempt: job.attempt + 1,
-    dueAtMs: Math.max(job.runAtMs, nowMs) + job.timeoutMs + BACKSTOP_SLACK_MS,
-  }));
-  return { workerId, claimedAtMs: nowMs, jobs };
+  return { workerId, claimedAtMs: nowMs, jobs: asClaimed(found, nowMs) };
 }

@@ -23,12 +23,7 @@ import {
   planStarts,
   slotsWanted,
 } from "#core/domain/limited-take.ts";
-import {
-  BACKSTOP_SLACK_MS,
-  FLOOR_SLACK_MS,
-  LIMIT_START_AHEAD_MS,
-  TAKE_LEASE_LEFT_MS,
-} from "#core/domain/limits.ts";
+import { FLOOR_SLACK_MS, LIMIT_START_AHEAD_MS, TAKE_LEASE_LEFT_MS } from "#core/domain/limits.ts";
 import type {
   HeldLimit,
   LimitedJob,
@@ -38,7 +33,7 @@ import type {
 } from "#core/ports/limit-store.ts";
 import { readInstant, readMicros, readWorkerId } from "./cells.ts";
 import { CLAIM_MS } from "./deadlines.ts";
-import { readClaimedJob } from "./job-rows.ts";
+import { asClaimed, readClaimedJob } from "./job-rows.ts";
 import type { Row, Session } from "./pool.ts";
 import { lockLimitsSql, selectSlotsSql, updateNextCallsSql } from "./statements/call-limits.ts";
 import { claimJobsSql } from "./statements/claim-jobs.ts";
@@ -215,10 +210,5 @@ async function takeJobs(
   const claimed = await session.write(claimJobsSql(jobs, workerId, nowMs, "waiting"));
   assert(claimed === jobs.length, "a take claims the jobs that it has locked");
   await session.write(deleteLimitedSql(jobs.map(({ id }) => id)));
-  return jobs.map((job) => ({
-    ...job,
-    claimNo: job.claimNo + 1,
-    attempt: job.attempt + 1,
-    dueAtMs: Math.max(job.runAtMs, nowMs) + job.timeoutMs + BACKSTOP_SLACK_MS,
-  }));
+  return asClaimed(jobs, nowMs);
 }
