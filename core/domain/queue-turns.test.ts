@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { LANES, QUEUES } from "./queue.ts";
+import { LANES, PRIORITIES, QUEUES, queueOf, shareOf } from "./queue.ts";
 import { QueueTurns } from "./queue-turns.ts";
 
 /** Takes `turns` turns among queues that never run empty; how many each had. */
@@ -27,6 +27,20 @@ const [HIGH, NORMAL, LOW] = [LANES, 2 * LANES, 3 * LANES] as const;
 test("high, normal and low have turns 6 : 3 : 1, exactly", () => {
   const had = serveAll(turnsWith(HIGH, NORMAL, LOW), 1_000);
   assert.deepEqual([had.get(HIGH), had.get(NORMAL), had.get(LOW)], [600, 300, 100]);
+});
+
+test("each priority has turns of its own, by its weight", () => {
+  for (const priority of PRIORITIES) {
+    const turns = turnsWith(queueOf(priority));
+    assert.equal(turns.next(), queueOf(priority));
+    assert.equal(turns.critical, priority === "critical" ? 1 : 0);
+  }
+  const others = PRIORITIES.filter((priority) => priority !== "critical");
+  const had = serveAll(turnsWith(...others.map(queueOf)), 1_000);
+  for (const priority of others) {
+    const turns = had.get(queueOf(priority)) ?? 0;
+    assert(Math.abs(turns - 1_000 * shareOf(priority)) <= 1, `${priority} has ${turns} of 1,000`);
+  }
 });
 
 test("lanes have turns 8 : 4 : 2 : 1, stripes share the one", () => {

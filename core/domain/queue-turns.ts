@@ -1,10 +1,17 @@
 /**
- * Whose turn it is among the queues that have jobs: critical first, then high, normal and low by the weights by which a claim shares
+ * Whose turn it is among the queues that have jobs: critical first, then the other priorities by the weights by which a claim shares
  * its room, in each the lanes by theirs, stripes in turn within the one that they share. Who has nothing, or is not open, is passed
  * over and saves nothing up.
  */
 import { assert } from "./assert.ts";
-import { FIRST_STRIPE, LANE_WEIGHTS, LANES, PRIORITY_WEIGHTS, QUEUES } from "./queue.ts";
+import {
+  FIRST_STRIPE,
+  LANE_WEIGHTS,
+  LANES,
+  PRIORITIES,
+  PRIORITY_WEIGHTS,
+  QUEUES,
+} from "./queue.ts";
 
 /** Divisible by every weight, so that turns are whole numbers. */
 const ROUND = 24;
@@ -84,14 +91,13 @@ class PriorityTurns {
   }
 }
 
+/** All but critical, by rank. */
+const OTHERS = PRIORITIES.slice(1);
+
 export class QueueTurns {
   readonly #critical = new PriorityTurns();
-  readonly #others = [new PriorityTurns(), new PriorityTurns(), new PriorityTurns()];
-  readonly #turns = new Turns([
-    PRIORITY_WEIGHTS.high,
-    PRIORITY_WEIGHTS.normal,
-    PRIORITY_WEIGHTS.low,
-  ]);
+  readonly #others = OTHERS.map(() => new PriorityTurns());
+  readonly #turns = new Turns(OTHERS.map((priority) => PRIORITY_WEIGHTS[priority]));
 
   /** Critical jobs among them. */
   get critical(): number {
@@ -129,7 +135,9 @@ export class QueueTurns {
   }
 
   #lanesOf(queue: number): PriorityTurns {
-    return this.#others[rankOf(queue) - 1] ?? this.#critical;
+    const lanes = queue < LANES ? this.#critical : this.#others[rankOf(queue) - 1];
+    assert(lanes !== undefined, "a queue in range");
+    return lanes;
   }
 }
 

@@ -88,8 +88,8 @@ export interface Room {
 /** The part of a room that a priority has while all others want theirs; critical may take all of it. */
 export function shareOf(priority: Priority): number {
   if (priority === "critical") return 1;
-  const { high, normal, low } = PRIORITY_WEIGHTS;
-  return PRIORITY_WEIGHTS[priority] / (high + normal + low);
+  const total = PRIORITIES.reduce((sum, one) => sum + PRIORITY_WEIGHTS[one], 0);
+  return PRIORITY_WEIGHTS[priority] / total;
 }
 
 /**

@@ -6,14 +6,16 @@ import {
   type CounterName,
   GAUGES,
   LAG_METRICS,
+  LAG_PROMISED_MS,
   METRIC_NAMESPACE,
   type MetricService,
   type PriorityGaugeName,
   type ServiceGaugeName,
 } from "#core/ports/metrics.ts";
 
-export const PRIORITIES = ["critical", "high", "normal", "low"] as const;
-export type Priority = (typeof PRIORITIES)[number];
+export type Priority = keyof typeof LAG_PROMISED_MS;
+/** Most urgent first. */
+export const PRIORITIES = Object.keys(LAG_PROMISED_MS) as readonly Priority[];
 
 const MINUTE = Duration.minutes(1);
 
