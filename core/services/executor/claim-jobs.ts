@@ -124,7 +124,8 @@ export class Claiming {
     const periodMs = pollPeriodMs(poll);
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
     const claim = await this.#claimDue(workerId, poll, room, aheadMs);
-    this.#floors.note(asked, poll);
+    // Where the clock was set back, it was asked from floors of before.
+    if (step !== "back") this.#floors.note(asked, poll);
     const soon = room.limited && (await this.#takeLimited(workerId, poll, periodMs));
     // What the claim has taken is a part of the wait: a pause or delete is to be heard of in time.
     const leftMs = untilPlace(poll, periodMs) - (clock.monotonicMs() - receivedMs);

@@ -1,6 +1,7 @@
 /** The database's clock is set back, mostly by an hour: what executors remember by it holds nothing up. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import { POLL_PERIOD_MS } from "#core/domain/limits.ts";
 import * as plain from "#test/support/executor-world.ts";
@@ -91,6 +92,26 @@ test("a lane that was not in use is found as soon as ever", async () => {
     tables.jobs.set(id, { ...plain.jobOf(tables, id), queue: 37 });
     await clock.advance(12 * POLL_PERIOD_MS);
     assert.equal(plain.jobOf(tables, id).status, "succeeded", `${at} polls later`);
+    await plain.endWorld(world);
+  }
+});
+
+test("what was made while no poll was answered is found by the first that is", async () => {
+  for (const gapMs of [3_000, 8_000, 60_000]) {
+    const world = plain.openWorld();
+    const { clock, database, tables, faults } = world;
+    await clock.advance(10_000);
+    const error = () => new StoreUnavailable("failover");
+    faults.set("poll", { when: "before", error, left: Number.POSITIVE_INFINITY });
+    await clock.advance(500);
+    database.aheadMs -= HOUR_MS;
+    const first = plain.addJob(tables, 0);
+    await clock.advance(gapMs);
+    faults.delete("poll");
+    const last = plain.addJob(tables, 0);
+    await clock.advance(4_000);
+    for (const id of [first, last])
+      assert.equal(plain.jobOf(tables, id).status, "succeeded", `${gapMs} ms`);
     await plain.endWorld(world);
   }
 });
