@@ -23,6 +23,7 @@ const B = makeWorkerId(new Uint8Array(16).fill(2));
 function openWorld(
   fault: typeof StoreUnavailable | typeof StoreRefused = StoreUnavailable,
   jobsAtOnce = Number.POSITIVE_INFINITY,
+  groupMs = 0,
 ) {
   const clock = new ManualClock();
   const failing = new Set<string>();
@@ -30,6 +31,7 @@ function openWorld(
   const hooks = {
     beforeCommit: async (verb: string) => {
       asked.push(verb);
+      if (verb === "goOnWithJobs") await clock.advance(groupMs);
       if (failing.has(verb)) throw new fault("MySQL is away");
     },
   };
@@ -334,3 +336,23 @@ test("a change that cannot be finished now keeps nothing else waiting", async ()
   await passes(reconciler, 3);
   assert.ok(ids.every((id) => job(id).status === "cancelled"));
 });
+
+for (const groupMs of [10, 200, 1_000, 3_000])
+  test(`while a pause of very many jobs is finished in groups of ${groupMs} ms, the next look at the leases is in time`, async () => {
+    const world = openWorld(StoreUnavailable, 1, groupMs);
+    const { clock, deps, addHeld, job, beginPause, asked } = world;
+    const count = Math.ceil(8_000 / groupMs);
+    const ids = Array.from({ length: count }, () =>
+      addHeld(A, { status: "pending", workerId: null }),
+    );
+    await beginPause();
+    const reconciler = new Reconciler(deps);
+    for (let pass = 0, before = clock.monotonicMs(); pass < 40; pass++) {
+      const { lookedMs } = await reconciler.passOnce();
+      assert.ok(lookedMs - before <= Math.max(PASS_PERIOD_MS, groupMs), `${lookedMs - before} ms`);
+      before = lookedMs;
+      await clock.advance(Math.max(0, lookedMs + PASS_PERIOD_MS - clock.monotonicMs()));
+    }
+    assert.ok(ids.every((id) => job(id).status === "cancelled"));
+    assert.ok(asked.includes("goOnWithJobs"));
+  });

@@ -16,6 +16,7 @@ import {
   EXPIRED_WORKERS_MAX,
   FENCED_WORKERS_MAX,
   PASS_GAP_MS_MAX,
+  PASS_PERIOD_MS,
   PAST_BACKSTOP_MAX,
   PRUNE_MAX,
   RESCUE_GROUP_MAX,
@@ -94,7 +95,7 @@ export class Reconciler {
     const held = await this.#rescueHeld(sum, endMs);
     const past = await this.#rescuePastBackstop(sum, endMs);
     if (held && past) {
-      await this.#finishChanges(endMs);
+      await this.#finishChanges(lookedMs + PASS_PERIOD_MS / 2);
       await this.#prune();
     }
     return { ...sum, lookedMs, more: !held || !past };
@@ -173,7 +174,8 @@ export class Reconciler {
 
   /**
    * Pauses, deletes and resumes of very many jobs that came no further between two looks: whoever asked was told so, or is gone, and the
-   * rest of the jobs would run. What fails is the next pass's: leases come first.
+   * rest of the jobs would run. No group but the pass's first begins after `endMs`, so that the next look is in time; what fails is the
+   * next pass's: leases come first.
    */
   async #finishChanges(endMs: number): Promise<void> {
     const { clock, shard, retention } = this.#deps;
@@ -185,9 +187,11 @@ export class Reconciler {
       for (const { tenantId, taskId, change } of left.flatMap(
         (place) => byPlace.get(place) ?? [],
       )) {
-        let went: "more" | "done" | "none" = "more";
-        while (went === "more" && clock.monotonicMs() < endMs)
+        let went: "more" | "done" | "none";
+        do {
           went = await shard.tasks.goOnWithJobs(tenantId, taskId, change, retention);
+          if (clock.monotonicMs() >= endMs) return;
+        } while (went === "more");
       }
     } catch (error) {
       this.#sayLater("a task's change is not finished now; a later pass does it", error);
