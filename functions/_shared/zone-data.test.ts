@@ -5,7 +5,8 @@ import { compareZoneData } from "./zone-data.ts";
 function saidOf(workers: string, here?: string): string[] {
   const said: string[] = [];
   const logger = { warn: (message: string) => void said.push(message) };
-  compareZoneData({ WORKERS_ZONE_DATA: workers }, logger, here);
+  const differs = compareZoneData({ WORKERS_ZONE_DATA: workers }, logger, here);
+  assert.equal(said.length > 0, differs);
   return said;
 }
 

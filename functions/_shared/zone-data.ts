@@ -10,14 +10,15 @@ export const zoneDataEnv = {
   WORKERS_ZONE_DATA: { kind: "text", default: "" },
 } as const;
 
-/** Says so, once for each process, when the rules `here` are not those of the workers. `here`: by default this process's. */
+/** Whether the rules `here` are not those of the workers; says so, once for each process. `here`: by default this process's. */
 export function compareZoneData(
   { WORKERS_ZONE_DATA: workers }: { readonly WORKERS_ZONE_DATA: string },
   logger: Pick<Logger, "warn">,
   here = process.versions.tz ?? "none",
-): void {
-  if (workers === "" || workers === here) return;
+): boolean {
+  if (workers === "" || workers === here) return false;
   logger.warn(
-    `time zone data differs: ${here} here, ${workers} in the workers. Previews, and next runs of tasks that are made or edited, may be off where a zone's rules have changed in between; deploy a release that pins the newer Node, then run: npm run admin -- zones apply`,
+    `time zone data differs: ${here} here, ${workers} in the workers. Previews, and next runs of tasks that are made, resumed or given another schedule, may be off where a zone's rules have changed in between; deploy a release that pins the newer Node, then run: npm run admin -- zones apply`,
   );
+  return true;
 }

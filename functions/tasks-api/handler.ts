@@ -11,8 +11,8 @@ import { tasksOperations } from "./operations.ts";
 
 const env = readEnv(tasksApiEnv, processEnv(), { ownPrefix: "ARCHIVE_" });
 const stores = await connect("tasks-api", env);
-compareZoneData(env, stores.logger);
+const otherZoneData = compareZoneData(env, stores.logger);
 const sealer = await openSealer(env, stores);
-const connected = { ...stores, sealer, lanes: new TenantLanes() };
+const connected = { ...stores, sealer, lanes: new TenantLanes(), otherZoneData };
 
 export const handler = createApi("tasks-api", tasksOperations(connected), connected);

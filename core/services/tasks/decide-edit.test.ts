@@ -59,8 +59,12 @@ function settingsOf(
   };
 }
 
-function edit(locked: LockedTask, changes: Partial<TaskSettings>): TaskEdit<EditRefusal> {
-  return decideEdit(locked, settingsOf(locked, changes), CONTEXT);
+function edit(
+  locked: LockedTask,
+  changes: Partial<TaskSettings>,
+  otherZoneData = false,
+): TaskEdit<EditRefusal> {
+  return decideEdit(locked, settingsOf(locked, changes), { ...CONTEXT, otherZoneData });
 }
 
 function written(decided: TaskEdit<EditRefusal>) {
@@ -240,6 +244,19 @@ test("any save moves a next run that was stored by other rules of its time zone"
     const { task } = written(edit(planned, { timeoutMs: 5_000 }));
     assert.equal(task.nextRunAtMs, Math.min(storedMs, belongsMs));
     assert.equal(written(edit(locked, { schedule: HOURLY })).task.nextRunAtMs, NOW_MS + 3_600_000);
+  }
+});
+
+test("where the workers reckon with other rules a save leaves the next run to them, whatever it changes but the schedule", () => {
+  const schedule: Schedule = { type: "cron", expression: "0 9 * * *", timezone: "Europe/Madrid" };
+  const belongsMs = NOW_MS + 22 * 3_600_000;
+  for (const nextRunAtMs of [belongsMs - 3_600_000, belongsMs + 3_600_000]) {
+    const locked = lock({ schedule, nextRunAtMs });
+    assert.deepEqual(edit(locked, {}, true), { kind: "unchanged" });
+    for (const changes of [{ name: "other" }, { timeoutMs: 5_000 }])
+      assert.equal(written(edit(locked, changes, true)).task.nextRunAtMs, nextRunAtMs);
+    const hourly = written(edit(locked, { schedule: HOURLY }, true));
+    assert.equal(hourly.task.nextRunAtMs, NOW_MS + 3_600_000);
   }
 });
 

@@ -3,7 +3,7 @@
  *
  * `next_run_at` moves for four reasons only. A changed schedule starts again from now, after the old one's overdue runs are
  * accounted for. A changed request or priority sets it back to the earliest planned job that is not frozen, so that those are
- * made anew. What newer data of time zones has moved goes where it belongs. Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
+ * made anew. What newer data of time zones has moved goes where it belongs, if it is the workers' data. Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
  */
 import type { Job, Retention } from "#core/domain/job.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";
@@ -33,6 +33,8 @@ export interface EditContext {
   readonly retention: Retention;
   /** The secrets that the settings set. */
   readonly sealed?: readonly SealedSecret[];
+  /** See TaskServiceDeps. */
+  readonly otherZoneData?: boolean;
 }
 
 /** Decides a PATCH that turns the task's settings into `settings`. */
@@ -65,7 +67,7 @@ export function decideEdit(
   };
   const newTiming = !isSameTiming(task, edited);
   const { change } = secrets;
-  const movedToMs = movedRun(task, nowMs);
+  const movedToMs = context.otherZoneData === true ? null : movedRun(task, nowMs);
   const inOrder = task.error === null && movedToMs === null;
   if (isSame(task, edited) && !newRequest && change === null && inOrder)
     return { kind: "unchanged" };

@@ -32,7 +32,7 @@ interface EditOptions {
  * completed and goes on counts as a new one.
  */
 export async function editTask<R>(
-  { shards, random, retention, sealer }: Omit<TaskServiceDeps, "clock">,
+  { shards, random, retention, sealer, otherZoneData = false }: Omit<TaskServiceDeps, "clock">,
   tenantId: TenantId,
   taskId: TaskId,
   ifVersions: readonly number[] | null,
@@ -40,7 +40,7 @@ export async function editTask<R>(
   { quotas = null, secrets }: EditOptions = {},
 ): Promise<EditResult<EditRefusal | R>> {
   const sealed = await sealSecrets(sealer, tenantId, taskId, secrets);
-  const context = { run: randomRun(random.bytes(2)), retention, sealed };
+  const context = { run: randomRun(random.bytes(2)), retention, sealed, otherZoneData };
   return shards.forTask(taskId).tasks.edit<EditRefusal | R>(
     tenantId,
     taskId,

@@ -111,6 +111,23 @@ test("a name that moves every time is an error that may pass", async () => {
   await assert.rejects(put(), { code: "name-contended", retryable: true });
 });
 
+test("a PUT that changes nothing moves a next run to where today's rules have it only where the workers have the same rules", async () => {
+  const { deps } = openDeps(async () => {});
+  const schedule = { type: "cron", expression: "0 9 * * *", timezone: "Europe/Madrid" } as const;
+  const put = async (otherZoneData: boolean) => {
+    const settings = { ...SETTINGS, schedule };
+    const to = { ...deps, otherZoneData };
+    const done = await putTask(to, TENANT, settings, { kind: "anything" }, QUOTAS_DEFAULT);
+    assert(done.kind === "created" || done.kind === "replaced");
+    return done.kind === "created" ? done.created.task : done.current.task;
+  };
+  const made = await put(false);
+  const storedMs = (made.nextRunAtMs ?? 0) + 3_600_000;
+  deps.shards.tables.tasks.set(made.id, { ...made, nextRunAtMs: storedMs });
+  assert.equal((await put(true)).nextRunAtMs, storedMs);
+  assert.equal((await put(false)).nextRunAtMs, made.nextRunAtMs);
+});
+
 test("the same PUT of a one-off does not run it again, when the completed task has been removed", async () => {
   const { deps } = openDeps(async () => {});
   const put = (agoMs: number) => {

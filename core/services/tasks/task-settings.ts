@@ -53,4 +53,9 @@ export interface TaskServiceDeps {
   readonly retention: Retention;
   /** Where runs by hand are counted; not given: each goes into the first lane of its priority. */
   readonly lanes?: TenantLanes;
+  /**
+   * This process's rules of time zones are not those of the workers, by which runs are made: a next run that is theirs is left to them, as
+   * one that was moved by other rules would be made twice.
+   */
+  readonly otherZoneData?: boolean;
 }
