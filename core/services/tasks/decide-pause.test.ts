@@ -207,3 +207,21 @@ test("rows of a schedule before this one are no runs of it: what passed is count
     ...{ fromMs: nextRunAtMs, toMs: NOW_MS },
   });
 });
+
+test("resume of a run that has passed by today's rules of its time zone, and not by those that it was stored by, makes it late", () => {
+  const timezone = "Europe/Madrid";
+  const passedMs = NOW_MS - 1_800_000;
+  const storedMs = passedMs + 3_600_000;
+  const daily: Schedule = { type: "cron", expression: "30 30 10 * * *", timezone };
+  const once: Schedule = { type: "at", at: "2026-06-01T10:30:30", timezone };
+  const yearly: Schedule = { type: "cron", expression: "30 30 10 1 6 *", timezone };
+  for (const schedule of [once, yearly, daily]) {
+    const { task, makeJobs } = written(
+      decideResume(lock({ schedule, status: "paused", nextRunAtMs: storedMs }), CONTEXT),
+    );
+    assert.deepEqual([task.status, task.nextRunAtMs, makeJobs], ["active", storedMs, []]);
+    const early = lock({ schedule, status: "paused", nextRunAtMs: passedMs - 1_800_000 });
+    const before = decideResume({ ...early, nowMs: passedMs - 3_600_000 }, CONTEXT);
+    assert.equal(written(before).task.nextRunAtMs, passedMs, "ahead by both: where it belongs");
+  }
+});

@@ -5,6 +5,7 @@ import { nextOccurrence, ScheduleError } from "#core/domain/schedule.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import type { EditContext } from "./decide-edit.ts";
+import { lateRun } from "./moved-run.ts";
 import { coverPassedRuns } from "./passed-runs.ts";
 
 export type StateRefusal =
@@ -41,7 +42,9 @@ export function decideResume(
 
 function continuation(task: Task, nowMs: number): Pick<Task, "status" | "nextRunAtMs" | "error"> {
   try {
-    const nextRunAtMs = nextOccurrence(task.schedule, task, nowMs);
+    const nextMs = nextOccurrence(task.schedule, task, nowMs);
+    const lateMs = lateRun(task, nowMs);
+    const nextRunAtMs = lateMs === null ? nextMs : Math.min(lateMs, nextMs ?? lateMs);
     return { status: nextRunAtMs === null ? "completed" : "active", nextRunAtMs, error: null };
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error;

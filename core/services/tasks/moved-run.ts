@@ -13,13 +13,27 @@ const MOVE_MAX_MS = 3 * 3_600_000;
  * has passed by now stays: it runs at another time than it should rather than not at all.
  */
 export function movedRun(task: Task, nowMs: number): number | null {
+  const atMs = whereItBelongs(task);
+  return atMs !== null && atMs !== task.nextRunAtMs && atMs > nowMs ? atMs : null;
+}
+
+/** The task's next run, if it is later than now and stands for an occurrence that has passed by today's rules; null: it does not. */
+export function lateRun(task: Task, nowMs: number): number | null {
+  const { nextRunAtMs } = task;
+  if (nextRunAtMs === null || nextRunAtMs <= nowMs) return null;
+  const atMs = whereItBelongs(task);
+  return atMs !== null && atMs <= nowMs ? nextRunAtMs : null;
+}
+
+/** By today's rules; null: nowhere, or there is none, or its schedule has no zone. */
+function whereItBelongs(task: Task): number | null {
   const { schedule, nextRunAtMs } = task;
   if (nextRunAtMs === null || schedule.type === "every" || schedule.timezone === undefined)
     return null;
   const next = firstRunAfter(task, nextRunAtMs - 1);
   const laterMs = next.kind === "run" ? next.atMs - nextRunAtMs : MOVE_MAX_MS;
-  if (laterMs === 0) return null;
+  if (laterMs === 0) return nextRunAtMs;
   // Nearer than the one after it, if there is one before it.
   const nearest = firstRunAfter(task, nextRunAtMs - Math.min(laterMs, MOVE_MAX_MS));
-  return nearest.kind === "run" && nearest.atMs > nowMs ? nearest.atMs : null;
+  return nearest.kind === "run" ? nearest.atMs : null;
 }
