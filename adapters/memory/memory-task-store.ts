@@ -142,6 +142,7 @@ export class MemoryTaskStore implements TaskStore {
         plannedFromMs: planned,
         aheadFromMs: ahead,
         madeMs,
+        ...this.#jobsLeft(taskId),
       });
       if (edit.kind === "refuse") return { kind: "refused", refusal: edit.refusal };
       if (edit.kind === "unchanged")

@@ -127,6 +127,7 @@ async function lock(session: Session, tenantId: TenantId, taskId: TaskId): Promi
   const locked = readTaskWithVersion(row);
   const { nextRunAtMs } = locked.task;
   const below = row[TASK_JOBS_BELOW] ?? null;
+  const jobsBelow = below === null ? null : readJobId(below);
   const isLate = nextRunAtMs !== null && nextRunAtMs <= nowMs;
   const made = isLate
     ? await session.select(selectMadeOccurrencesSql(taskId, nextRunAtMs, nowMs))
@@ -136,7 +137,8 @@ async function lock(session: Session, tenantId: TenantId, taskId: TaskId): Promi
     ...readLine(row[TASK_LINE]),
     madeMs: made.map((cells) => readInstant(cells[0])),
     nowMs,
-    jobsBelow: below === null ? null : readJobId(below),
+    jobsBelow,
+    ...left(jobsBelow),
     plannedFromMs: readInstantOrNull(found?.[0] ?? null),
     aheadFromMs: readInstantOrNull(found?.[1] ?? null),
   };

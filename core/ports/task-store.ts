@@ -26,6 +26,8 @@ export interface LockedTask extends TaskWithVersion {
   readonly limitKey?: LimitKey;
   /** Occurrences from the task's next run to now that have a row already; absent or empty where there is none. */
   readonly madeMs?: readonly number[];
+  /** As in EditResult, before this edit. */
+  readonly jobsLeft?: true;
 }
 
 /** What an edit does to the jobs of its task, in the same transaction. */

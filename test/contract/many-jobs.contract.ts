@@ -154,8 +154,13 @@ async function change(
 }
 
 async function unchanged(store: ContractStore, task: Task) {
-  const result = await editTask<never>(store, task, () => ({ kind: "unchanged" }));
+  let left: boolean | undefined;
+  const result = await editTask<never>(store, task, ({ jobsLeft }) => {
+    left = jobsLeft;
+    return { kind: "unchanged" };
+  });
   assert(result.kind === "unchanged");
+  assert.equal(left, result.jobsLeft, "an edit sees it under the lock");
   return result;
 }
 

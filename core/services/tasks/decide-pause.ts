@@ -25,12 +25,13 @@ export function decidePause({
   return write({ ...task, status: "paused" }, nowMs, { kind: "cancel", reason: REASON_PAUSED });
 }
 
-/** Goes on from now: what passed meanwhile is one cancelled row, and never runs. */
+/** Goes on from now: what passed meanwhile is one cancelled row, and never runs. Of a completed task: goes on with the jobs that a resume has left. */
 export function decideResume(
-  { task, nowMs, madeMs = [] }: LockedTask,
+  { task, nowMs, madeMs = [], jobsLeft }: LockedTask,
   context: EditContext,
 ): TaskEdit<{ readonly kind: "completed" }> {
-  if (task.status === "completed") return REFUSE_COMPLETED;
+  if (task.status === "completed")
+    return jobsLeft === true ? { kind: "unchanged" } : REFUSE_COMPLETED;
   if (task.status === "active" && task.error === null) return { kind: "unchanged" };
   const resumed: Task = { ...task, ...continuation(task, nowMs), madeUntilMs: nowMs };
   const jobsEffect: JobsEffect = { kind: task.status === "paused" ? "resume" : "keep" };

@@ -15,7 +15,7 @@ const JOBS = 40;
 const AT_ONCE = 4;
 
 /** `groupMs`: what a group takes. */
-function openWorld(groupMs = 0) {
+function openWorld(groupMs = 0, endsInMs: number | null = null) {
   const clock = new ManualClock();
   const hooks = {
     async afterCommit(verb: string) {
@@ -25,7 +25,8 @@ function openWorld(groupMs = 0) {
   const shards = openMemoryShards({ clock, hooks, jobsAtOnce: AT_ONCE });
   const random = { bytes: (length: number) => new Uint8Array(length), unit: () => 0.5 };
   const deps = { shards, clock, random, retention: RETENTION };
-  const { task, version } = buildTask(clock.nowMs());
+  const endAtMs = endsInMs === null ? null : clock.nowMs() + endsInMs;
+  const { task, version } = buildTask(clock.nowMs(), { task: { endAtMs } });
   shards.tables.tasks.set(task.id, task);
   shards.tables.addVersion(version);
   const put = (status: JobStatus) => {
@@ -101,4 +102,19 @@ test("a resume takes every mark back that a pause has set, and stops a pause und
   assert.equal((await resume()).kind, "unchanged");
   assert.deepEqual([marked().length, count("running")], [0, JOBS]);
   assert.equal((await resume()).kind, "unchanged");
+});
+
+test("a resume that completes its task goes on when it is asked again, as any other, and is refused when it is done", async () => {
+  const { clock, shards, task, put, pause, resume } = openWorld(10_000, 120_000);
+  put("running");
+  while ((await pause()).kind === "jobs-left");
+  await clock.advance(120_000);
+  assert.equal((await resume()).kind, "jobs-left");
+  assert.equal(shards.tables.tasks.get(task.id)?.status, "completed");
+  const kinds: string[] = [];
+  do kinds.push((await resume()).kind);
+  while (kinds.at(-1) === "jobs-left");
+  assert.equal(kinds.at(-1), "unchanged");
+  assert.ok([...shards.tables.jobs.values()].every((job) => job.cancelReason === null));
+  assert.equal((await resume()).kind, "refused");
 });
