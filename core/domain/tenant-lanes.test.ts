@@ -8,6 +8,7 @@ import {
   LANE_SHARE_CRITICAL_JOBS,
   LANE_SHARE_JOBS,
   LANE_WINDOW_MS,
+  RETRY_AHEAD_MS_MAX,
   TENANT_WEIGHT_MAX,
 } from "./limits.ts";
 import { LANES, PRIORITIES, priorityOfQueue } from "./queue.ts";
@@ -128,5 +129,6 @@ test("a month of a light, steady load is counted like its first day, and forgets
     assert.equal(lanes.place(QUIET, "normal", atMs), 32);
   for (let i = 0; i < LANE_SHARE_JOBS; i++) lanes.place(ACME, "normal", atMs);
   lanes.place(QUIET, "normal", atMs + HORIZON_MS_MAX);
+  lanes.place(QUIET, "normal", atMs + RETRY_AHEAD_MS_MAX);
   assert.equal(lanes.place(ACME, "normal", atMs), 33, "a job made ahead forgets nothing of now");
 });

@@ -12,6 +12,7 @@ import {
   LANE_SHARE_CRITICAL_JOBS,
   LANE_SHARE_JOBS,
   LANE_WINDOW_MS,
+  RETRY_AHEAD_MS_MAX,
 } from "./limits.ts";
 import { FIRST_STRIPE, laneBehind, type Priority, priorityRank, queueOf } from "./queue.ts";
 import { TenantStripes } from "./tenant-stripes.ts";
@@ -19,8 +20,9 @@ import { ALL_ALIKE, type WeightOf } from "./tenant-weight.ts";
 
 /** Windows that still count; the last of them by an eighth. */
 const WINDOWS_BEFORE = 3;
-/** Those between the first that still counts for what is due now and the last in which jobs are made ahead. */
-const WINDOWS_KEPT = Math.ceil(HORIZON_MS_MAX / LANE_WINDOW_MS) + WINDOWS_BEFORE;
+/** Those between the first that still counts for what is due now and the last in which jobs are made, or retried, ahead. */
+const AHEAD_MS_MAX = Math.max(HORIZON_MS_MAX, RETRY_AHEAD_MS_MAX);
+const WINDOWS_KEPT = Math.ceil(AHEAD_MS_MAX / LANE_WINDOW_MS) + WINDOWS_BEFORE;
 
 export class TenantLanes {
   /** By window, then by tenant and priority. */
@@ -59,12 +61,17 @@ export class TenantLanes {
     if (counts === undefined) {
       counts = new Map();
       this.#windows.set(at, counts);
-      for (const window of this.#windows.keys()) if (window < at - WINDOWS_KEPT) this.#drop(window);
+      // Now and then: it looks at every window.
+      if (this.#windows.size > 2 * WINDOWS_KEPT) this.#dropBefore(at - WINDOWS_KEPT);
     }
     const count = counts.get(key);
     if (count === undefined) this.#size++;
     counts.set(key, (count ?? 0) + 1);
     while (this.#size > LANE_COUNTS_MAX) this.#drop(Math.min(...this.#windows.keys()));
+  }
+
+  #dropBefore(first: number): void {
+    for (const window of this.#windows.keys()) if (window < first) this.#drop(window);
   }
 
   #drop(window: number): void {

@@ -2,11 +2,10 @@
 import { z } from "zod";
 import { makeTaskId, parseTaskId } from "#core/domain/ids.ts";
 import { JOB_STATUSES } from "#core/domain/job.ts";
-import { RETRY_GROUP_MAX } from "#core/domain/limits.ts";
+import { RETRIES_PER_SECOND_MIN, RETRY_GROUP_MAX } from "#core/domain/limits.ts";
 import { taskIdText } from "./answer-types.ts";
 import { instant, pageQuery, queryInstant } from "./field-types.ts";
 
-const RETRIES_PER_SECOND_MIN = 0.1;
 const RETRIES_PER_SECOND_MAX = 1_000;
 const RETRIES_PER_SECOND_DEFAULT = 10;
 /** The id of no task: none is made at the epoch. */
