@@ -999,7 +999,7 @@ export interface Api {
   cancelJob(args: CancelJobArgs): Promise<Answer<Job>>;
   /** List dead jobs, the last that died first. Until they are archived, which is 14 days after their death. Needs the scope `read`. */
   listDeadLetters(args?: ListDeadLettersArgs): Promise<Answer<DeadLetterPage>>;
-  /** Retry all dead jobs that a filter matches. The first that died goes first. Ask again until `moved` is 0: there may be more. 422 for `to`: so many dead jobs of deleted tasks come first that one request does not pass over them; ask with the `to` that it says. Needs the scope `write`. */
+  /** Retry all dead jobs that a filter matches. The first that died goes first. There may be more: ask again with the same `to`, such as the time of the first request, until `moved` is 0, each time when what was moved has started (`moved` ÷ `perSecond` s). Without `to` what has died again is matched again. 422 for `to`: so many dead jobs of deleted tasks come first that one request does not pass over them; ask with the `to` that it says. Needs the scope `write`. */
   retryDeadLetters(args?: RetryDeadLettersArgs): Promise<Answer<RetriedDeadLetters>>;
 }
 

@@ -95,7 +95,7 @@ export const JOB_CONTRACTS: Readonly<Record<OperationOf<"jobs-api">, Contract>> 
     tag: "dead letters",
     summary: "Retry all dead jobs that a filter matches",
     description:
-      "The first that died goes first. Ask again until `moved` is 0: there may be more. 422 for `to`: so many dead jobs of deleted tasks come first that one request does not pass over them; ask with the `to` that it says.",
+      "The first that died goes first. There may be more: ask again with the same `to`, such as the time of the first request, until `moved` is 0, each time when what was moved has started (`moved` ÷ `perSecond` s). Without `to` what has died again is matched again. 422 for `to`: so many dead jobs of deleted tasks come first that one request does not pass over them; ask with the `to` that it says.",
     query: null,
     body: {
       schema: retryDeadLettersSchema,
