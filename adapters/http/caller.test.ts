@@ -188,3 +188,38 @@ test("what cannot be reached or is not HTTP has a stable code", async () => {
     "request-invalid",
   ]);
 });
+
+test("no server picks the group of a Diffie-Hellman exchange, which may cost a second of our one thread", async () => {
+  const { promise: hello, resolve } = Promise.withResolvers<Buffer>();
+  const url = await listen(
+    createTcpServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", (bytes: Buffer) => {
+        resolve(bytes);
+        socket.destroy();
+      });
+    }),
+  );
+  await caller.call(callTo(url.replace("http", "https")), never);
+  const offered = ciphersOf(await hello);
+  for (const cipher of ["1301", "c02f", "c030"]) assert.ok(offered.includes(cipher), `${offered}`);
+  assert.deepEqual(
+    offered.filter((cipher) => EPHEMERAL_DH.includes(cipher)),
+    [],
+  );
+});
+
+/** What OpenSSL has of kDHE, with RSA and DSA. */
+const EPHEMERAL_DH = [
+  ...["0033", "0039", "0067", "006b", "009e", "009f", "ccaa", "0045", "0088", "00be", "00c4"],
+  ...["c09e", "c09f", "c0a2", "c0a3", "c052", "c053"],
+  ...["0032", "0038", "0040", "006a", "00a2", "00a3", "c056", "c057"],
+];
+
+/** In hexadecimal, of a ClientHello in one record. */
+function ciphersOf(hello: Buffer): readonly string[] {
+  const session = 5 + 4 + 2 + 32;
+  const start = session + 1 + (hello[session] ?? 0) + 2;
+  const end = start + hello.readUInt16BE(start - 2);
+  return hello.toString("hex", start, end).match(/.{4}/g) ?? [];
+}
