@@ -206,7 +206,7 @@ export const GAUGES = {
     unit: "Count",
     by: "service",
     services: ["executor"],
-    help: "Slots of this executor that are taken: calls under way, and those that are being prepared",
+    help: "Slots of this executor that are taken, by calls under way or being prepared: what executors are scaled on, statistic Average",
   },
   outbox_waiting: {
     name: "OutboxWaiting",

@@ -1,6 +1,6 @@
-/** Schedulers and executors, and what changes the number of executors: work that is due soon, and CPU. */
+/** Schedulers and executors, and what changes the number of executors: work that is due soon, slots that are taken, CPU. */
 import { Duration, Stack } from "aws-cdk-lib";
-import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
+import { type Metric, Stats } from "aws-cdk-lib/aws-cloudwatch";
 import { Cluster, ContainerInsights } from "aws-cdk-lib/aws-ecs";
 import type { Construct } from "constructs";
 import type { executorEnv } from "#workers/executor/env.ts";
@@ -24,6 +24,8 @@ export interface WorkersStackProps {
 /** The one shard of a cell. */
 const SHARD = "0";
 const CPU_PERCENT = 60;
+/** Where calls last, executors wait: they have CPU to spare and, until they are late, no work before them. */
+const TAKEN_SLOTS_SHARE = 0.75;
 /** New executors take a minute to start; old ones up to two to drain. */
 const SCALE_OUT = Duration.seconds(30);
 const SCALE_IN = Duration.minutes(10);
@@ -108,8 +110,8 @@ export class WorkersStack extends Stack {
     };
   }
 
-  /** Whichever of the two asks for more executors is followed. */
-  #scale({ executorsMin, executorsMax, dueSoonPerExecutor }: WorkersConfig): void {
+  /** Whichever of the three asks for the most executors is followed; some are taken away when none of them wants so many. */
+  #scale({ executorsMin, executorsMax, executorSlots, dueSoonPerExecutor }: WorkersConfig): void {
     const count = this.executor.service.autoScaleTaskCount({
       minCapacity: executorsMin,
       maxCapacity: executorsMax,
@@ -118,6 +120,11 @@ export class WorkersStack extends Stack {
     count.scaleToTrackCustomMetric("DueSoon", {
       metric: gauge("due_soon_per_executor", "reconciler") as Metric,
       targetValue: dueSoonPerExecutor,
+      ...cooldown,
+    });
+    count.scaleToTrackCustomMetric("Slots", {
+      metric: gauge("sending", "executor", Stats.AVERAGE) as Metric,
+      targetValue: TAKEN_SLOTS_SHARE * executorSlots,
       ...cooldown,
     });
     count.scaleOnCpuUtilization("Cpu", { targetUtilizationPercent: CPU_PERCENT, ...cooldown });

@@ -73,19 +73,21 @@ for (const stage of STAGES) {
       assert.equal(AssignPublicIp, "DISABLED");
     });
 
-    it("Executor: is scaled on what is due soon for each, and on CPU", () => {
+    it("Executor: is scaled on what is due soon for each, on slots that are taken, and on CPU", () => {
       const [target] = resourcesOf(cell.workers, "AWS::ApplicationAutoScaling::ScalableTarget");
       assert.equal(target?.[1].Properties.MinCapacity, 2);
       assert.equal(target?.[1].Properties.MaxCapacity, stage === "prod" ? 40 : 4);
       const policies = resourcesOf(cell.workers, "AWS::ApplicationAutoScaling::ScalingPolicy").map(
         ([, { Properties }]) => JSON.stringify(Properties.TargetTrackingScalingPolicyConfiguration),
       );
-      assert.equal(policies.length, 2);
+      assert.equal(policies.length, 3);
       const [dueSoon] = policies.filter((policy) =>
         policy.includes('"MetricName":"DueSoonPerExecutor"'),
       );
       assert.match(dueSoon ?? "", /"Namespace":"AtAndCron"/);
       assert.match(dueSoon ?? "", /\{"Name":"Service","Value":"reconciler"\}/);
+      const [slots] = policies.filter((policy) => policy.includes('"MetricName":"Sending"'));
+      assert.match(slots ?? "", /"Value":"executor".*"Statistic":"Average".*"TargetValue":48/);
       assert.ok(policies.some((policy) => policy.includes("ECSServiceAverageCPUUtilization")));
     });
 
