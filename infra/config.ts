@@ -19,7 +19,8 @@ export interface NetworkConfig {
   readonly natGateways: number;
   /**
    * How executors reach the internet. `nat`: from the fixed addresses that the stack tells. `own-addresses`: each task has a public
-   * address while it lives, nothing is paid per GB, and tenants cannot let us through by address.
+   * address while it lives, nothing is paid per GB, and tenants cannot let us through by address. From the first to the second users go
+   * first (docs/deploy.md).
    */
   readonly executorEgress: "nat" | "own-addresses";
   readonly flowLogs: "all" | "rejected";

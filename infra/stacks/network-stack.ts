@@ -56,6 +56,8 @@ export class NetworkStack extends Stack {
   readonly proxyGroup: SecurityGroup | null;
   /** The addresses that calls of executors and services come from. */
   readonly egressAddresses: readonly string[];
+  /** NAT gateways without which executors reach nothing; none where each has an address of its own. */
+  readonly executorGateways: readonly string[];
 
   constructor(
     scope: Construct,
@@ -65,7 +67,14 @@ export class NetworkStack extends Stack {
     super(scope, id);
     const addresses = this.#makeAddresses(network);
     this.egressAddresses = addresses.map((address) => address.attrPublicIp);
-    this.vpc = this.#makeVpc(network, addresses);
+    const gateways = NatProvider.gateway({
+      eipAllocationIds: addresses.map((address) => address.attrAllocationId),
+    });
+    this.vpc = this.#makeVpc(network, gateways);
+    const isBehindNat = network.executorEgress === "nat";
+    this.executorGateways = isBehindNat
+      ? gateways.configuredGateways.map(({ gatewayId }) => gatewayId)
+      : [];
     this.#boundRetries();
     this.#logFlows(network);
     this.vpc.addGatewayEndpoint("S3", {
@@ -116,7 +125,7 @@ export class NetworkStack extends Stack {
     return addresses;
   }
 
-  #makeVpc(network: NetworkConfig, addresses: readonly CfnEIP[]): Vpc {
+  #makeVpc(network: NetworkConfig, natGatewayProvider: NatProvider): Vpc {
     const executors =
       network.executorEgress === "nat"
         ? subnets.executors
@@ -128,9 +137,7 @@ export class NetworkStack extends Stack {
       reservedAzs: ZONES_MAX - network.zones,
       natGateways: network.natGateways,
       natGatewaySubnets: { subnetGroupName: subnets.public.name },
-      natGatewayProvider: NatProvider.gateway({
-        eipAllocationIds: addresses.map((address) => address.attrAllocationId),
-      }),
+      natGatewayProvider,
       subnetConfiguration: Object.values({ ...subnets, executors }),
       restrictDefaultSecurityGroup: true,
     });

@@ -1,7 +1,7 @@
 /** Schedulers and executors, and what changes the number of executors: work that is due soon, slots that are taken, CPU. */
-import { Duration, Stack } from "aws-cdk-lib";
+import { Duration, Fn, Stack, Tags } from "aws-cdk-lib";
 import { type Metric, Stats } from "aws-cdk-lib/aws-cloudwatch";
-import { Cluster, ContainerInsights } from "aws-cdk-lib/aws-ecs";
+import { CfnService, Cluster, ContainerInsights } from "aws-cdk-lib/aws-ecs";
 import type { Construct } from "constructs";
 import type { executorEnv } from "#workers/executor/env.ts";
 import type { schedulerEnv } from "#workers/scheduler/env.ts";
@@ -45,6 +45,7 @@ export class WorkersStack extends Stack {
     });
     this.scheduler = this.#makeScheduler(props);
     this.executor = this.#makeExecutor(props);
+    this.#holdGateways(network);
     for (const { role } of [this.scheduler, this.executor]) data.mysql.direct.grantConnect(role);
     data.secretsKey.grantOpen(this.executor.role);
     this.#scale(cell.workers);
@@ -97,6 +98,17 @@ export class WorkersStack extends Stack {
       tasks: undefined,
       logRetention: retentionOf(cell.logRetentionDays),
     });
+  }
+
+  /**
+   * Executors without an address of their own import the gateways that they go through, so that CloudFormation refuses to let the network
+   * route past these before executors have addresses.
+   */
+  #holdGateways({ executorGateways }: NetworkStack): void {
+    if (executorGateways.length === 0) return;
+    const ids = Fn.join(" ", [...executorGateways]);
+    const includeResourceTypes = [CfnService.CFN_RESOURCE_TYPE_NAME];
+    Tags.of(this.executor.service).add("egress", ids, { includeResourceTypes });
   }
 
   #common(cell: CellConfig, data: DataStack) {

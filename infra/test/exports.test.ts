@@ -7,8 +7,9 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, it } from "node:test";
 import { Template } from "aws-cdk-lib/assertions";
+import type { Cell } from "../cell.ts";
 import { type CellConfig, readStage } from "../config.ts";
-import { makeApp, makeCell, stacksOf } from "./cell-templates.ts";
+import { makeApp, makeCell, resourcesOf, stacksOf } from "./cell-templates.ts";
 
 interface Deployed {
   readonly exports: ReadonlyMap<string, string>;
@@ -65,10 +66,12 @@ function refusals(
 describe("a change that takes something away", () => {
   const proxy = { data: { ...prod.data, proxy: true } };
   const oneNat = { network: { ...prod.network, natGateways: 1 } };
-  const ownAddresses = { network: { ...oneNat.network, executorEgress: "own-addresses" } } as const;
+  const ownAddresses = { network: { ...prod.network, executorEgress: "own-addresses" } } as const;
+  const both = { network: { ...oneNat.network, executorEgress: "own-addresses" } } as const;
   for (const [what, before, after] of [
     ["fewer NAT gateways", {}, oneNat],
-    ["fewer NAT gateways and addresses of their own", {}, ownAddresses],
+    ["addresses of executors' own", {}, ownAddresses],
+    ["fewer NAT gateways and addresses of executors' own", {}, both],
     ["no proxy any more", proxy, {}],
   ] as const)
     it(`${what}: in the usual order it is refused, in that of docs/deploy.md it is not`, () => {
@@ -78,5 +81,37 @@ describe("a change that takes something away", () => {
       const left = BEFORE_USE.filter((name) => !TAKING_AWAY?.includes(name));
       assert.deepEqual(left, ["observability"]);
       assert.deepEqual(refusals(now, old, BEFORE_USE), [], "and what adds goes in the usual order");
+    });
+});
+
+describe("executors that get addresses of their own, or give them back", () => {
+  const nat = makeCell("prod");
+  const own = makeCell("prod", {
+    network: { ...prod.network, executorEgress: "own-addresses" },
+  });
+  /** Through a NAT gateway whatever their addresses; straight to the internet with one of their own. */
+  const reachInternet = (network: Cell, workers: Cell): boolean => {
+    const routes = resourcesOf(network.network, "AWS::EC2::Route");
+    const ofExecutors = routes.filter(([id]) => id.startsWith("Vpcexecutors"));
+    assert.ok(ofExecutors.length > 0);
+    const [service] = resourcesOf(workers.workers, "AWS::ECS::Service").filter(([id]) =>
+      id.startsWith("Executor"),
+    );
+    assert.ok(service);
+    return (
+      ofExecutors.every(([, { Properties }]) => "NatGatewayId" in Properties) ||
+      JSON.stringify(service[1].Properties).includes('"AssignPublicIp":"ENABLED"')
+    );
+  };
+
+  for (const [what, before, after, order] of [
+    ["get", nat, own, TAKING_AWAY ?? []],
+    ["give back", own, nat, BEFORE_USE],
+  ] as const)
+    it(`${what}: in the order in which CloudFormation takes it they reach the internet at every step`, () => {
+      assert.ok(reachInternet(before, before) && reachInternet(after, after));
+      const isNetworkFirst = order.indexOf("network") < order.indexOf("workers");
+      const [network, workers] = isNetworkFirst ? [after, before] : [before, after];
+      assert.ok(reachInternet(network, workers));
     });
 });
