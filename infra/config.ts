@@ -213,7 +213,8 @@ export function readStage(node: Node): StageConfig {
 export function validateStage(stage: StageConfig): StageConfig {
   const { name, cells } = stage;
   if (cells.length === 0) throw new ConfigError(`stage ${name}: no cells`);
-  // Metrics have no dimension for the cell: two in one region would be counted as one.
+  // Metrics have no dimension for the cell: two in one region would be counted as one. Of two stages in one account and region
+  // CloudFormation refuses the second (stacks/network-stack.ts).
   for (const part of ["name", "region"] as const) {
     const values = cells.map((cell) => cell[part]);
     if (new Set(values).size < values.length)

@@ -29,6 +29,8 @@ import type { CellConfig, NetworkConfig } from "../config.ts";
 const MYSQL = Port.tcp(3306);
 const KEYSPACES = Port.tcp(9142);
 const ZONES_MAX = 3;
+/** Export names are unique in an account and region: a second cell there, whose metrics and alarms would be the first one's too, ends here. */
+const ONLY_CELL = "at-and-cron-one-cell-in-this-region";
 
 /** The groups of subnets, one of each in every zone. Executors get the most addresses: one a task, many tasks. */
 export const subnets = {
@@ -65,6 +67,7 @@ export class NetworkStack extends Stack {
     { network, data }: Pick<CellConfig, "network" | "data">,
   ) {
     super(scope, id);
+    new CfnOutput(this, "OnlyCell", { value: this.stackName, exportName: ONLY_CELL });
     const addresses = this.#makeAddresses(network);
     this.egressAddresses = addresses.map((address) => address.attrPublicIp);
     const gateways = NatProvider.gateway({

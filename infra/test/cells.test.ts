@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, it } from "node:test";
 import { type App, Validations } from "aws-cdk-lib";
+import { Template } from "aws-cdk-lib/assertions";
 import { Queue } from "aws-cdk-lib/aws-sqs";
 import { AwsSolutionsChecks } from "cdk-nag";
 import type { IConstruct } from "constructs";
@@ -54,6 +55,24 @@ describe("a second cell, in another region", () => {
     for (const stack of stacksOf(us))
       assert.ok(stack.dependencies.every((other) => stacksOf(us).includes(other)));
     assert.doesNotMatch(JSON.stringify(resourcesOfCell(us)), /prod-eu|prod_eu|eu-west-1/);
+  });
+});
+
+describe("two cells in one account and region", () => {
+  it("do not count as one: the second ends at its first stack, as an export of the first has its name", () => {
+    const [dev, prod] = [makeCell("dev"), makeCell("prod")];
+    assert.equal(dev.region, prod.region);
+    const exportsOf = (cell: Cell) => {
+      const { Outputs } = Template.fromStack(cell.network).toJSON() as {
+        Outputs: Record<string, { Value: unknown; Export?: { Name: string } }>;
+      };
+      return new Map(Object.values(Outputs).map(({ Value, Export }) => [Export?.Name, Value]));
+    };
+    const [first, second] = [exportsOf(dev), exportsOf(prod)];
+    const shared = [...first.keys()].filter((name) => name !== undefined && second.has(name));
+    assert.deepEqual(shared, ["at-and-cron-one-cell-in-this-region"]);
+    assert.equal(first.get(shared[0]), "at-and-cron-dev-eu-network");
+    assert.equal(second.get(shared[0]), "at-and-cron-prod-eu-network");
   });
 });
 
