@@ -963,7 +963,7 @@ export interface Api {
   putTask(args: PutTaskArgs): Promise<Answer<Task>>;
   /** Read a task. Needs the scope `read`. */
   getTask(args: GetTaskArgs): Promise<Answer<Task>>;
-  /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Those planned for the next 30 s are called also when `schedule`, `startAt` or `endAt` changes; a pause before it cancels them. Needs the scope `write`. */
+  /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Those planned for the next 30 s are called also when `schedule`, `startAt` or `endAt` changes; a pause before it cancels them, if its resume comes after their times. Needs the scope `write`. */
   editTask(args: EditTaskArgs): Promise<Answer<Task>>;
   /** Delete a task. Its name is free at once. Its jobs stay readable; those that have not begun are cancelled. 503 that says so: more jobs than one request gets through; ask again until it is 204 or 404. Needs the scope `write`. */
   deleteTask(args: DeleteTaskArgs): Promise<Answer<null>>;
