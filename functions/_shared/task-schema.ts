@@ -48,7 +48,7 @@ const scheduleShape = z.discriminatedUnion("type", [
       timezone: timezone.optional(),
     })
     .describe(
-      "Once. A time in the past runs at once, on create only (PUT by name: of the last 24 hours).",
+      "Once. A time in the past runs at once, on create only (PUT by name: of the last 24 hours). A task that has ended is removed 45 days after its last run or edit: the same POST makes, and runs, it again by then; use PUT by name for what is repeated.",
     ),
   z
     .strictObject({
