@@ -102,6 +102,16 @@ test("renamed meanwhile: the one that has the name is written, not the one that 
   assert.deepEqual([renamed?.task.name, renamed?.task.priority], ["other", "low"]);
 });
 
+test("a name that others make and delete eight times meanwhile is written in the end", async () => {
+  const { put } = openDeps(async (deps, looked) => {
+    if (looked > 8) return;
+    const found = await deps.shards.forTenant(TENANT).tasks.findByName(TENANT, SETTINGS.name);
+    if (found === null) await make(deps);
+    else await deleteTask(deps, TENANT, found.task.id, null);
+  });
+  assert.equal((await put()).kind, "created");
+});
+
 test("a name that moves every time is an error that may pass", async () => {
   const { put } = openDeps(async (deps) => {
     const found = await deps.shards.forTenant(TENANT).tasks.findByName(TENANT, SETTINGS.name);

@@ -30,8 +30,11 @@ class NameContended extends OperatingError {
   readonly retryable = true;
 }
 
-/** Each further try means that another caller has made, renamed or deleted the task between two statements of ours. */
-const TRIES_MAX = 5;
+/**
+ * Each further try means that another caller has made, renamed or deleted the task between two statements of ours. Where many do so at once
+ * all wait for one lock, and lose together: what ten tries take is within a request's time.
+ */
+const TRIES_MAX = 10;
 
 /** Makes the task of this name, or turns the one that has it into `settings` as a whole. */
 export async function putTask(
