@@ -274,9 +274,8 @@ export const MEASURE_PERIOD_MS = 15_000;
 export const EXPIRED_WORKERS_MAX = 1_000;
 export const FENCED_WORKERS_MAX = 1_000;
 export const RETRY_GROUP_MAX = 1_000;
-export const RETRIES_PER_SECOND_MIN = 0.1;
-/** The last of a group starts this late at most. */
-export const RETRY_AHEAD_MS_MAX = (RETRY_GROUP_MAX / RETRIES_PER_SECOND_MIN) * 1_000;
+/** The last of a group starts this late at most: they are spaced ten seconds apart, or less. */
+export const RETRY_AHEAD_MS_MAX = 10_000_000;
 export const PAST_BACKSTOP_MAX = 5_000;
 /** Changes of tasks that a pass looks at, whether they were left behind. */
 export const UNFINISHED_MAX = 100;

@@ -2,10 +2,11 @@
 import { z } from "zod";
 import { makeTaskId, parseTaskId } from "#core/domain/ids.ts";
 import { JOB_STATUSES } from "#core/domain/job.ts";
-import { RETRIES_PER_SECOND_MIN, RETRY_GROUP_MAX } from "#core/domain/limits.ts";
+import { RETRY_AHEAD_MS_MAX, RETRY_GROUP_MAX } from "#core/domain/limits.ts";
 import { taskIdText } from "./answer-types.ts";
 import { instant, pageQuery, queryInstant } from "./field-types.ts";
 
+const RETRIES_PER_SECOND_MIN = (RETRY_GROUP_MAX * 1_000) / RETRY_AHEAD_MS_MAX;
 const RETRIES_PER_SECOND_MAX = 1_000;
 const RETRIES_PER_SECOND_DEFAULT = 10;
 /** The id of no task: none is made at the epoch. */

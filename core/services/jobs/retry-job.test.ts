@@ -6,7 +6,11 @@ import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { historyEntryOf } from "#core/domain/history.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
-import { RETRIES_PER_SECOND_MIN, LANE_SHARE_CRITICAL_JOBS as SHARE } from "#core/domain/limits.ts";
+import {
+  RETRY_AHEAD_MS_MAX,
+  RETRY_GROUP_MAX,
+  LANE_SHARE_CRITICAL_JOBS as SHARE,
+} from "#core/domain/limits.ts";
 import { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import { buildTask, plannedJob } from "#test/contract/builders.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -111,6 +115,6 @@ test("a retry of all: what is due at once is counted together, what is spaced is
 test("a retry of all as slow as can be forgets nothing of what is counted for now, of no tenant", async () => {
   const { retryAll, run } = openWorld(2 * SHARE);
   assert.deepEqual(await times(SHARE, run), of(0, SHARE));
-  await retryAll(2 * SHARE, RETRIES_PER_SECOND_MIN);
+  await retryAll(2 * SHARE, (RETRY_GROUP_MAX * 1_000) / RETRY_AHEAD_MS_MAX);
   assert.equal(await run(), 1);
 });
