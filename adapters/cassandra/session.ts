@@ -22,6 +22,8 @@ export interface Request {
 interface Link {
   readonly client: Client;
   readonly connected: Promise<void>;
+  /** On `performance.now()`: when a request was last answered. */
+  answeredAt: number;
 }
 
 /** An idle connection that was cut costs a request a retry; a database that is away is told of in less than a second. */
@@ -73,6 +75,7 @@ export class CassandraSession {
   async #executeOnce(request: Request): Promise<types.ResultSet> {
     if (this.#closed) throw closedFault();
     const link = this.#connect();
+    const askedAt = performance.now();
     try {
       await within(link.connected, leftMs(request));
       const left = leftMs(request);
@@ -84,9 +87,14 @@ export class CassandraSession {
         ...(fetchSize === undefined ? {} : { fetchSize }),
         ...(pageState === undefined ? {} : { pageState }),
       });
-      return await within(execution, left);
+      const result = await within(execution, left);
+      link.answeredAt = performance.now();
+      return result;
     } catch (error) {
-      if (readFault(error)?.kind === "unreachable") this.#leave(link);
+      const kind = readFault(error)?.kind;
+      // A connection that is half open answers nobody: the driver finds out with the eighth request or so.
+      if (kind === "unreachable" || (kind === "late" && link.answeredAt < askedAt))
+        this.#leave(link);
       throw error;
     }
   }
@@ -94,7 +102,7 @@ export class CassandraSession {
   #connect(): Link {
     if (this.#link === null) {
       const client = makeClient(this.#connection, this.#timeoutMs);
-      const link = { client, connected: client.connect() };
+      const link: Link = { client, connected: client.connect(), answeredAt: performance.now() };
       link.connected.catch(() => this.#leave(link));
       this.#link = link;
     }

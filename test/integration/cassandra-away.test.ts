@@ -12,6 +12,7 @@ import { migrateCassandra } from "#migrations/migrate-cassandra.ts";
 import { entryOf, finishedJob, makeOwner } from "#test/contract/history-entries.ts";
 import { ownCassandra } from "#test/support/cassandra.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { openTcpProxy } from "#test/support/tcp-proxy.ts";
 
 /** What a caller waits at most; the store's own deadline is below. */
 const VERB_MS = 2_000;
@@ -149,6 +150,26 @@ test("an address that takes connections and says nothing costs no more than the 
     assert(performance.now() - startedAt < VERB_MS + 500);
     for (const socket of sockets) socket.destroy();
     silent.close();
+  }
+});
+
+test("a connection that went half open costs one request, and the next one has a new connection", async () => {
+  const [host = "", port] = cassandra.contactPoints.split(":");
+  const proxy = await openTcpProxy({
+    targetHost: host,
+    targetPort: Number(port),
+    readsStatements: false,
+  });
+  const store = open(`127.0.0.1:${proxy.port}`);
+  const id = makeJobId(nowMs, owner.taskId, 0);
+  try {
+    await answersAgain(store, id);
+    proxy.silenceOpenOnes();
+    await assert.rejects(store.find(owner.tenantId, id), StoreUnavailable);
+    assert.equal(await store.find(owner.tenantId, id), null);
+  } finally {
+    await store.close();
+    await proxy.close();
   }
 });
 

@@ -37,6 +37,7 @@ export class ProxyLink {
   #readOnly: "no" | "wanted" | "asked" = "no";
   #kept: Buffer[] = [];
   #over = false;
+  #silent = false;
   readonly #onOver: (link: ProxyLink) => void;
 
   constructor(client: Socket, host: LinkHost, onOver: (link: ProxyLink) => void) {
@@ -63,7 +64,14 @@ export class ProxyLink {
     }
   }
 
+  /** Half open from now on: nothing passes any more, and neither side hears of it. */
+  silence(): void {
+    this.#silent = true;
+    this.pauseOrResume();
+  }
+
   #stands(side: Socket): boolean {
+    if (this.#silent) return true;
     const { paused } = this.#host;
     return paused === "both" || (paused === "answers" && side === this.#server);
   }

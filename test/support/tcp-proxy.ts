@@ -28,6 +28,8 @@ export interface TcpProxy {
   /** Stands still: connections stay open, new ones are taken, nothing passes: either way, or answers only. */
   pause(what?: "both" | "answers"): void;
   resume(): void;
+  /** Connections that are open now are half open from now on: nothing passes, and nobody is told. */
+  silenceOpenOnes(): void;
   /** Resets every open connection, both sides. */
   resetAll(): void;
   /** Refuses new connections (true), or takes them again on the same port. */
@@ -89,6 +91,9 @@ export async function openTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> 
     },
     pause: (what = "both") => setPaused(what),
     resume: () => setPaused("nothing"),
+    silenceOpenOnes: () => {
+      for (const link of links) link.silence();
+    },
     resetAll,
     refuse,
     makeOpenOnesReadOnly: () => {
