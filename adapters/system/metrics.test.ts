@@ -121,3 +121,23 @@ test("Prometheus reads counters, levels by priority, and a histogram whose bucke
   for (const line of lines.filter((each) => each !== ""))
     assert.match(line, /^(# (HELP|TYPE) [a-z0-9_]+ .+|[a-z0-9_]+\{[^}]+\} -?[0-9.e+]+)$/);
 });
+
+test("a level that nobody reads any more is missing after three minutes, and there again once somebody does", () => {
+  let nowMs = 0;
+  const metrics = openMetrics("reconciler", () => nowMs);
+  const told = () => {
+    const { gauges, gaugesOf } = metrics.totals();
+    return [gauges.get("live_executors"), gaugesOf.get("backlog")?.get("low")];
+  };
+  const read = (value: number) => {
+    metrics.gauge("live_executors", value);
+    metrics.gaugeOf("backlog", "low", value);
+  };
+  read(1);
+  nowMs = 180_000;
+  assert.deepEqual(told(), [1, 1]);
+  nowMs += 1;
+  assert.deepEqual(told(), [undefined, undefined]);
+  read(0);
+  assert.deepEqual(told(), [0, 0]);
+});

@@ -21,7 +21,7 @@ import {
 
 export interface MetricsTotals {
   readonly counters: ReadonlyMap<CounterName, number>;
-  /** The last reading of each level, by name, and by priority where it has one. */
+  /** The last reading of each level that is not older than three minutes, by name, and by priority where it has one. */
   readonly gauges: ReadonlyMap<ServiceGaugeName, number>;
   readonly gaugesOf: ReadonlyMap<PriorityGaugeName, ReadonlyMap<Priority, number>>;
   /** Calls for each of LAG_BOUNDS_MS and beyond; absent where none is counted. */
@@ -37,15 +37,22 @@ export interface MetricsInMemory extends Metrics, Gauges {
 }
 
 type Lag = { buckets: Float64Array; taken: Float64Array; sumMs: number };
-type Readings = { last: number; sinceTaken: number[] };
+type Readings = { last: number; atMs: number; sinceTaken: number[] };
+
+/** A level that nobody has read anew for so long is missing: the longest that lies between two readings, of the archiver, is two minutes. */
+const READING_KEPT_MS = 180_000;
 
 /** Knows the metrics of this service only: what another one reports is absent here, what it has is there from the start. */
-export function openMetrics(service: MetricService): MetricsInMemory {
-  return new OwnMetrics(service);
+export function openMetrics(
+  service: MetricService,
+  monotonicMs: () => number = () => performance.now(),
+): MetricsInMemory {
+  return new OwnMetrics(service, monotonicMs);
 }
 
 class OwnMetrics implements MetricsInMemory {
   readonly service: MetricService;
+  readonly #monotonicMs: () => number;
   readonly #counters: Map<CounterName, number>;
   #countersTaken: Map<CounterName, number>;
   readonly #lags: Map<Priority, Lag>;
@@ -53,8 +60,9 @@ class OwnMetrics implements MetricsInMemory {
   readonly #gaugesOf = new Map<PriorityGaugeName, Map<Priority, Readings>>();
   readonly #readers: (() => void)[] = [];
 
-  constructor(service: MetricService) {
+  constructor(service: MetricService, monotonicMs: () => number) {
     this.service = service;
+    this.#monotonicMs = monotonicMs;
     this.#counters = new Map(countersOf(service).map((name) => [name, 0]));
     this.#countersTaken = new Map(this.#counters);
     const measuresLag = has(LAG_METRICS.first.services, service);
@@ -76,13 +84,13 @@ class OwnMetrics implements MetricsInMemory {
   }
 
   gauge(name: ServiceGaugeName, value: number): void {
-    note(this.#gauges, name, value);
+    note(this.#gauges, name, value, this.#monotonicMs());
   }
 
   gaugeOf(name: PriorityGaugeName, priority: Priority, value: number): void {
     const readings = this.#gaugesOf.get(name) ?? new Map<Priority, Readings>();
     this.#gaugesOf.set(name, readings);
-    note(readings, priority, value);
+    note(readings, priority, value, this.#monotonicMs());
   }
 
   onRead(read: () => void): void {
@@ -104,10 +112,13 @@ class OwnMetrics implements MetricsInMemory {
 
   totals(): MetricsTotals {
     for (const read of this.#readers) read();
+    const sinceMs = this.#monotonicMs() - READING_KEPT_MS;
     return {
       counters: this.#counters,
-      gauges: lastReadings(this.#gauges),
-      gaugesOf: new Map([...this.#gaugesOf].map(([name, each]) => [name, lastReadings(each)])),
+      gauges: lastReadings(this.#gauges, sinceMs),
+      gaugesOf: new Map(
+        [...this.#gaugesOf].map(([name, each]) => [name, lastReadings(each, sinceMs)]),
+      ),
       lags: this.#lags,
     };
   }
@@ -177,10 +188,11 @@ function boundMs(bucket: number): number {
   return LAG_BOUNDS_MS[bucket] ?? 2 * (LAG_BOUNDS_MS.at(-1) ?? 0);
 }
 
-function note<Key>(all: Map<Key, Readings>, key: Key, value: number): void {
-  const readings = all.get(key) ?? { last: value, sinceTaken: [] };
+function note<Key>(all: Map<Key, Readings>, key: Key, value: number, atMs: number): void {
+  const readings = all.get(key) ?? { last: value, atMs, sinceTaken: [] };
   all.set(key, readings);
   readings.last = value;
+  readings.atMs = atMs;
   const { sinceTaken } = readings;
   if (sinceTaken.length < READINGS_MAX) sinceTaken.push(value);
   else sinceTaken[READINGS_MAX - 1] = Math.max(value, sinceTaken[READINGS_MAX - 1] ?? value);
@@ -196,6 +208,7 @@ function takeReadings<Key>(all: Map<Key, Readings>, only?: Key): Map<Key, readon
   return taken;
 }
 
-function lastReadings<Key>(all: Map<Key, Readings>): Map<Key, number> {
-  return new Map([...all].map(([key, { last }]) => [key, last]));
+function lastReadings<Key>(all: Map<Key, Readings>, sinceMs: number): Map<Key, number> {
+  const recent = [...all].filter(([, { atMs }]) => atMs >= sinceMs);
+  return new Map(recent.map(([key, { last }]) => [key, last]));
 }
