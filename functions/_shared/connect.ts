@@ -5,6 +5,7 @@ import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { openLogger } from "#adapters/system/logger.ts";
 import { systemRandom } from "#adapters/system/random.ts";
+import { retentionOf } from "#adapters/system/retention-of.ts";
 import type { Retention } from "#core/domain/job.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ControlStore } from "#core/ports/control-store.ts";
@@ -41,9 +42,6 @@ export async function connect(service: string, env: ApiEnv): Promise<Connected> 
     clock: systemClock,
     random: systemRandom,
     logger,
-    retention: {
-      succeededMs: env.ARCHIVE_SUCCEEDED_AFTER_SECONDS * 1_000,
-      endedMs: env.ARCHIVE_ENDED_AFTER_SECONDS * 1_000,
-    },
+    retention: retentionOf(env),
   };
 }

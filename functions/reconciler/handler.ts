@@ -4,6 +4,7 @@
  */
 import { systemClock } from "#adapters/system/clock.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
+import { retentionOf } from "#adapters/system/retention-of.ts";
 import { RECONCILE_RUN_MS } from "#core/domain/limits.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import type { Pass } from "#core/services/reconciler/reconcile-pass.ts";
@@ -24,10 +25,7 @@ const { logger, metrics, shards } = await connectTick("reconciler", env);
 
 export { metrics };
 
-const retention = {
-  succeededMs: env.ARCHIVE_SUCCEEDED_AFTER_SECONDS * 1_000,
-  endedMs: env.ARCHIVE_ENDED_AFTER_SECONDS * 1_000,
-};
+const retention = retentionOf(env);
 
 let awaySinceMs: number | null = null;
 

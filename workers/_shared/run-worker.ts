@@ -12,7 +12,6 @@ import { systemRandom } from "#adapters/system/random.ts";
 import { type EnvDeclaration, type EnvValues, readEnv } from "#adapters/system/read-env.ts";
 import { describeError } from "#core/domain/describe-error.ts";
 import { ConfigurationInvalid } from "#core/domain/errors.ts";
-import type { Retention } from "#core/domain/job.ts";
 import { DRAIN_TOTAL_MS } from "#core/domain/limits.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { MetricService } from "#core/ports/metrics.ts";
@@ -102,15 +101,4 @@ function fail(logger: Logger, error: unknown): never {
 function sayMetrics(logger: ProcessLogger, metrics: MetricsInMemory): void {
   for (const line of emfLines(metrics.service, metrics.take(), systemClock.nowMs()))
     logger.metrics(line);
-}
-
-/** Retention from the two settings that every process that ends jobs has. */
-export function retentionOf(env: {
-  readonly ARCHIVE_SUCCEEDED_AFTER_SECONDS: number;
-  readonly ARCHIVE_ENDED_AFTER_SECONDS: number;
-}): Retention {
-  return {
-    succeededMs: env.ARCHIVE_SUCCEEDED_AFTER_SECONDS * 1_000,
-    endedMs: env.ARCHIVE_ENDED_AFTER_SECONDS * 1_000,
-  };
 }

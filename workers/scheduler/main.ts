@@ -1,9 +1,10 @@
 import { openAccount } from "#adapters/deployment/open-account.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
+import { retentionOf } from "#adapters/system/retention-of.ts";
 import { Scheduler } from "#core/services/scheduler/scheduler.ts";
 import { keepWeights } from "../_shared/keep-weights.ts";
 import { runLoop } from "../_shared/run-loop.ts";
-import { retentionOf, runWorker } from "../_shared/run-worker.ts";
+import { runWorker } from "../_shared/run-worker.ts";
 import { shardNamed } from "../_shared/shard-named.ts";
 import { schedulerEnv } from "./env.ts";
 
