@@ -4,7 +4,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import { HISTORY_WRITES_AT_ONCE } from "#core/domain/limits.ts";
-import type { HistoryPage, HistoryStore, OnDurable } from "#core/ports/history-store.ts";
+import type { HistoryPage, HistoryStore, MayBegin, OnDurable } from "#core/ports/history-store.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
 import { type CassandraConnection, parseContactPoints } from "./client.ts";
 import { isBusy } from "./errors.ts";
@@ -58,7 +58,11 @@ class CassandraHistory implements HistoryStore {
     this.#nowMs = options.nowMs ?? Date.now;
   }
 
-  async write(entries: readonly HistoryEntry[], onDurable?: OnDurable): Promise<void> {
+  async write(
+    entries: readonly HistoryEntry[],
+    onDurable?: OnDurable,
+    mayBegin?: MayBegin,
+  ): Promise<void> {
     const busy = new Set<TaskId>();
     const failures: unknown[] = [];
     let next = 0;
@@ -66,7 +70,7 @@ class CassandraHistory implements HistoryStore {
     const writeOnes = async () => {
       for (;;) {
         const entry = entries[next++];
-        if (entry === undefined || stopped) return;
+        if (entry === undefined || stopped || mayBegin?.() === false) return;
         if (busy.has(entry.job.taskId)) continue;
         try {
           await this.#write(entry);

@@ -2,7 +2,7 @@
 import { assert } from "#core/domain/assert.ts";
 import { type HistoryEntry, historyOrderOf } from "#core/domain/history.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
-import type { HistoryPage, HistoryStore, OnDurable } from "#core/ports/history-store.ts";
+import type { HistoryPage, HistoryStore, MayBegin, OnDurable } from "#core/ports/history-store.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
 
 export function openMemoryHistory(): HistoryStore {
@@ -12,8 +12,13 @@ export function openMemoryHistory(): HistoryStore {
 class MemoryHistory implements HistoryStore {
   readonly #entries = new Map<JobId, HistoryEntry>();
 
-  async write(entries: readonly HistoryEntry[], onDurable?: OnDurable): Promise<void> {
+  async write(
+    entries: readonly HistoryEntry[],
+    onDurable?: OnDurable,
+    mayBegin?: MayBegin,
+  ): Promise<void> {
     for (const entry of entries) {
+      if (mayBegin?.() === false) return;
       const { id } = entry.job;
       const present = this.#entries.get(id);
       if (present === undefined || historyOrderOf(present.job) <= historyOrderOf(entry.job))

@@ -292,17 +292,17 @@ export const ARCHIVE_COPY_MAX = 500;
 export const ARCHIVE_VERSIONS_AT_ONCE = 50;
 /** … and what history keeps of so many of them is remembered. */
 export const ARCHIVE_REQUESTS_KEPT = 2_000;
-/** A run begins nothing in the last part of its time. */
-export const ARCHIVE_LEFT_MS = 10_000;
+/** A run begins nothing in the last part of its time but what ends then: rows under way, their deletion, a batch of old tasks, a count; 5 s each at most. */
+export const ARCHIVE_LEFT_MS = 22_000;
 /** Reads in a row of which nothing could be deleted, before a run leaves the rest to the next. */
 export const ARCHIVE_IDLE_READS_MAX = 3;
 /** Rows still to be archived are counted up to here. */
 export const ARCHIVE_BACKLOG_COUNTED_MAX = 100_000;
 /**
- * A deleted task, and a completed one after its last job, is kept this long, so that its jobs can be listed: they may be in MySQL for
- * 14 days unless set otherwise, then in history for 30.
+ * A deleted task, and a completed one after its last job, is kept for its jobs' retention in MySQL and this, so that they can be listed
+ * for as long as history has them: 30 days, and one for whatever is late.
  */
-export const TASK_KEPT_MS = 45 * 86_400_000;
+export const TASK_KEPT_IN_HISTORY_MS = 31 * 86_400_000;
 export const PURGE_TASKS_MAX = 200;
 /** A PUT makes no one-off task whose time has passed by more: the same may have run, and been removed since. */
 export const PUT_PAST_MS_MAX = 86_400_000;

@@ -12,15 +12,21 @@ export interface HistoryPage {
 }
 
 export type OnDurable = (entry: HistoryEntry) => void;
+/** Asked before each row is begun; once it has said no, none is begun any more. */
+export type MayBegin = () => boolean;
 
 /** Finished jobs, kept for 30 days: Cassandra. Every verb ends within its deadline or throws StoreUnavailable. */
 export interface HistoryStore {
   /**
-   * Writes entries (made by historyEntryOf) with bounded concurrency; resolves when all are durable. When it throws, any part of
-   * them may be written: safe to repeat. `onDurable` hears of each that is durable, before a failure too. A task whose partition is
+   * Writes entries (made by historyEntryOf) with bounded concurrency; resolves when all are durable, or all that `mayBegin` has let
+   * begin. When it throws, any part of them may be written: safe to repeat. `onDurable` hears of each that is durable, before a failure too. A task whose partition is
    * busy keeps no other's entries out. A copy of a job's earlier end that arrives late never replaces a later one.
    */
-  write(entries: readonly HistoryEntry[], onDurable?: OnDurable): Promise<void>;
+  write(
+    entries: readonly HistoryEntry[],
+    onDurable?: OnDurable,
+    mayBegin?: MayBegin,
+  ): Promise<void>;
 
   /** One job of the tenant. Its id names its partition. */
   find(tenantId: TenantId, jobId: JobId): Promise<HistoryEntry | null>;

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { systemClock } from "#adapters/system/clock.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
+import { retentionOf } from "#adapters/system/retention-of.ts";
 import { ARCHIVE_LEFT_MS } from "#core/domain/limits.ts";
 import { type ArchiverRun, runArchiver } from "#core/services/archiver/run-archiver.ts";
 import { connectHistory } from "../_shared/connect-history.ts";
@@ -27,6 +28,7 @@ const deps = {
   history: connectHistory(env, HISTORY_WRITE_MS),
   clock: systemClock,
   random: systemRandom,
+  retention: retentionOf(env),
   logger,
   sha256: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
 };

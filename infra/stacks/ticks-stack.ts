@@ -73,15 +73,16 @@ export class TicksStack extends Stack {
       onFailure: new SqsDestination(this.deadLetters),
       reservedConcurrency: cell.tickConcurrency,
     };
-    const common = { ...database.environment, LOG_LEVEL: "info" };
+    const common = {
+      ...database.environment,
+      LOG_LEVEL: "info",
+      ARCHIVE_SUCCEEDED_AFTER_SECONDS: String(cell.archiveSucceededAfterSeconds),
+      ARCHIVE_ENDED_AFTER_SECONDS: String(cell.archiveEndedAfterSeconds),
+    };
     const reconciler = new NodeFunction<typeof reconcilerEnv>(this, "Reconciler", {
       ...setting,
       entry: "reconciler",
-      environment: {
-        ...common,
-        ARCHIVE_SUCCEEDED_AFTER_SECONDS: String(cell.archiveSucceededAfterSeconds),
-        ARCHIVE_ENDED_AFTER_SECONDS: String(cell.archiveEndedAfterSeconds),
-      },
+      environment: common,
       description: "Gives jobs of dead executors back",
       timeoutSeconds: RECONCILER_SECONDS,
       memoryMb: 256,

@@ -99,11 +99,12 @@ async function runReconcilerProcess(deps: ProcessDeps): Promise<void> {
 }
 
 async function runArchiverProcess(deps: ProcessDeps): Promise<void> {
-  const { shard, history, clock, random, stop } = deps;
+  const { shard, history, clock, random, scenario, stop } = deps;
+  const { retention } = scenario;
   const sha256 = () => "";
   while (!stop.aborted) {
     const endMs = clock.monotonicMs() + ARCHIVE_RUN_MS;
-    await runArchiver({ shard, history, clock, random, logger: SILENT, sha256 }, endMs);
+    await runArchiver({ shard, history, clock, random, retention, logger: SILENT, sha256 }, endMs);
     await clock.sleep(random.between(2_000, 6_000), stop);
   }
 }

@@ -9,7 +9,7 @@
 import type { Verb } from "#adapters/memory/memory-tables.ts";
 import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
-import type { HistoryStore, OnDurable } from "#core/ports/history-store.ts";
+import type { HistoryStore, MayBegin, OnDurable } from "#core/ports/history-store.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { Ledger } from "./ledger.ts";
@@ -162,13 +162,14 @@ export class SimNetwork {
     history: HistoryStore,
     entries: readonly HistoryEntry[],
     onDurable?: OnDurable,
+    mayBegin?: MayBegin,
   ): Promise<void> {
     const before = this.#before;
     const after = this.#after;
     this.#before = null;
     this.#after = null;
     const part = before === null ? entries : entries.slice(0, Math.floor(entries.length / 2));
-    await history.write(part, onDurable);
+    await history.write(part, onDurable, mayBegin);
     const error = before ?? after;
     if (error !== null) throw error;
   }

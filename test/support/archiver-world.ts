@@ -5,11 +5,15 @@ import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
+import type { Clock } from "#core/ports/clock.ts";
 import { buildTask, plannedJob } from "#test/contract/builders.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 /** Tells bodies apart, which is all that these tests ask of it. */
 const sha256 = (bytes: Uint8Array) => bytes.length.toString(16).padStart(64, "0");
+
+/** As processes have it that nobody has told otherwise. */
+export const RETENTION = { succeededMs: 3_600_000, endedMs: 14 * 86_400_000 };
 
 type Step = (verb: string) => void;
 
@@ -31,9 +35,10 @@ export function openWorld(options: { before?: Step; after?: Step } = {}) {
   const written: HistoryEntry[][] = [];
   const history = {
     ...store,
-    async write(entries: readonly HistoryEntry[]) {
+    async write(...args: Parameters<typeof store.write>) {
+      const [entries] = args;
       options.before?.("history");
-      await store.write(entries);
+      await store.write(...args);
       written.push([...entries]);
       options.after?.("history");
     },
@@ -42,7 +47,7 @@ export function openWorld(options: { before?: Step; after?: Step } = {}) {
   const say = (message: string) => void said.push(message);
   const logger = { info: say, warn: say, error: say };
   const random = { bytes: (length: number) => new Uint8Array(length), unit: () => 0 };
-  const deps = { shard, history, clock, random, logger, sha256 };
+  const deps = { shard, history, clock, random, logger, sha256, retention: RETENTION };
   const body = "b".repeat(1_000);
   const { task, version } = buildTask(clock.nowMs(), {
     version: {
@@ -73,4 +78,14 @@ export function openWorld(options: { before?: Step; after?: Step } = {}) {
       assert.ok(tables.jobs.has(id) || (await archived(id)) !== null, "a job is in a store");
   };
   return { clock, tables, shard, deps, task, asked, written, said, add, archived, nothingLost };
+}
+
+/** The same time of day, and a monotonic clock of its own. */
+export function withMonotonic(clock: Clock, monotonicMs: () => number): Clock {
+  return {
+    nowMs: () => clock.nowMs(),
+    monotonicMs,
+    setTimer: (delayMs, fire) => clock.setTimer(delayMs, fire),
+    sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
+  };
 }

@@ -4,10 +4,9 @@ import { test } from "node:test";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { JobId, TaskId } from "#core/domain/ids.ts";
 import { ARCHIVE_COPY_MAX, ARCHIVE_READ_MAX } from "#core/domain/limits.ts";
-import type { Clock } from "#core/ports/clock.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
 import { buildTask } from "#test/contract/builders.ts";
-import { openWorld } from "#test/support/archiver-world.ts";
+import { openWorld, withMonotonic } from "#test/support/archiver-world.ts";
 import { archiveJobs } from "./archive-jobs.ts";
 
 const FOR_EVER = Number.POSITIVE_INFINITY;
@@ -68,12 +67,7 @@ test("one that fills the oldest read keeps no jobs of other queues in MySQL", as
   const history = throttled(deps.history, task.id, 50, () => {
     spentMs += 5_000;
   });
-  const slow: Clock = {
-    nowMs: () => clock.nowMs(),
-    monotonicMs: () => spentMs,
-    setTimer: (delayMs, fire) => clock.setTimer(delayMs, fire),
-    sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
-  };
+  const slow = withMonotonic(clock, () => spentMs);
   const { moved, end } = await archiveJobs({ ...deps, clock: slow, history }, 25_000);
   assert.deepEqual([moved, end], [others.length + 5 * 50, "time-up"]);
   assert.equal(tables.jobs.size, hot.length - 5 * 50);

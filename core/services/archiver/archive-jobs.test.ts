@@ -9,16 +9,17 @@ import {
   ARCHIVE_COPY_MAX,
   ARCHIVE_READ_MAX,
   PURGE_TASKS_MAX,
-  TASK_KEPT_MS,
+  TASK_KEPT_IN_HISTORY_MS,
 } from "#core/domain/limits.ts";
-import type { Clock } from "#core/ports/clock.ts";
+import type { HistoryStore } from "#core/ports/history-store.ts";
 import { timestampRefusedByKeyspaces } from "#migrations/keyspaces-rules.ts";
 import { buildTask } from "#test/contract/builders.ts";
-import { openWorld } from "#test/support/archiver-world.ts";
+import { openWorld, RETENTION, withMonotonic } from "#test/support/archiver-world.ts";
 import { archiveJobs } from "./archive-jobs.ts";
 import { runArchiver } from "./run-archiver.ts";
 
 const DAY_MS = 86_400_000;
+const TASK_KEPT_MS = RETENTION.endedMs + TASK_KEPT_IN_HISTORY_MS;
 const FOR_EVER = Number.POSITIVE_INFINITY;
 
 test("moves what is due, keeps what is not, and asks for a request once", async () => {
@@ -228,18 +229,50 @@ test("a run begins nothing when its time is up, and the next one goes on", async
     },
   });
   const { clock, tables, add } = world;
-  const slow: Clock = {
-    nowMs: () => clock.nowMs(),
-    monotonicMs: () => passedMs,
-    setTimer: (delayMs, fire) => clock.setTimer(delayMs, fire),
-    sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
-  };
+  const slow = withMonotonic(clock, () => passedMs);
   const deps = { ...world.deps, clock: slow };
   add(3 * ARCHIVE_COPY_MAX);
   const { moved, end } = await archiveJobs(deps, 1_500);
   assert.deepEqual([moved, end], [2 * ARCHIVE_COPY_MAX, "time-up"]);
   assert.equal((await archiveJobs(deps, FOR_EVER)).moved, ARCHIVE_COPY_MAX);
   assert.equal(tables.jobs.size, 0);
+});
+
+test("time that is up in the middle of a group begins no further row; what history has of it is deleted", async () => {
+  let passedMs = 0;
+  const { clock, tables, deps, add, archived } = openWorld();
+  const slow = withMonotonic(clock, () => passedMs);
+  const history: Pick<HistoryStore, "write"> = {
+    write: (entries, onDurable, mayBegin) =>
+      deps.history.write(
+        entries,
+        (entry) => {
+          passedMs += 10;
+          onDurable?.(entry);
+        },
+        mayBegin,
+      ),
+  };
+  const ids = add(ARCHIVE_COPY_MAX);
+  const { moved, end } = await archiveJobs({ ...deps, clock: slow, history }, 1_000);
+  assert.deepEqual([moved, end], [100, "time-up"]);
+  for (const id of ids) assert.notEqual(tables.jobs.has(id), (await archived(id)) !== null);
+});
+
+test("time that is up while a refused group is tried one by one begins no further row", async () => {
+  let passedMs = 0;
+  const { clock, deps, add } = openWorld();
+  const slow = withMonotonic(clock, () => passedMs);
+  const ids = add(ARCHIVE_COPY_MAX);
+  const history: Pick<HistoryStore, "write"> = {
+    async write(entries) {
+      passedMs += 10;
+      if (entries.some(({ job }) => job.id === ids[0])) throw new StoreRefused("too large");
+    },
+  };
+  const { moved, end } = await archiveJobs({ ...deps, clock: slow, history }, 1_000);
+  assert.deepEqual([passedMs, end], [1_000, "time-up"]);
+  assert.ok(moved >= 98, `${moved} of 99 that history took`);
 });
 
 test("two at once move everything, and do not copy everything twice", async () => {

@@ -96,9 +96,9 @@ class Run {
   }
 
   async #untilDrained(): Promise<Archived["end"]> {
-    const { clock, shard } = this.#deps;
+    const { shard } = this.#deps;
     for (let idleReads = 0; idleReads < ARCHIVE_IDLE_READS_MAX; ) {
-      if (clock.monotonicMs() >= this.#endMs) return "time-up";
+      if (this.#isTimeUp()) return "time-up";
       const without = this.#busy;
       this.#busy = [];
       const read = await shard.jobs.listArchivable(
@@ -118,14 +118,14 @@ class Run {
 
   /** Group by group, from anywhere around to there again; ends early when time is up or others have been here. */
   async #moveAll(jobs: readonly Job[]): Promise<void> {
-    const { clock, random, shard } = this.#deps;
+    const { random, shard } = this.#deps;
     const groups = groupsOf(jobs);
     const copiedBefore = this.#copied;
     const first = Math.floor(random.unit() * groups.length);
     const left: Left = { tasks: new Set(), jobs: [], failure: null };
     let deleting: Promise<Deleted> | null = null;
     let sent = 0;
-    for (let i = 0; i < groups.length && clock.monotonicMs() < this.#endMs; i++) {
+    for (let i = 0; i < groups.length && !this.#isTimeUp(); i++) {
       const group = groups[(first + i) % groups.length] ?? [];
       const copied = await settled(this.#copy(group, left));
       if (deleting !== null) {
@@ -160,6 +160,10 @@ class Run {
     );
   }
 
+  #isTimeUp(): boolean {
+    return this.#deps.clock.monotonicMs() >= this.#endMs;
+  }
+
   #count(deleted: Deleted, sent: number): number {
     if ("error" in deleted) throw deleted.error;
     this.#moved += deleted.count;
@@ -168,14 +172,20 @@ class Run {
   }
 
   /** Returns the jobs that are in history now: all but those that it refuses, is too busy for, or was too busy for before. */
-  async #copy(group: readonly Job[], left: Left): Promise<Job[]> {
+  async #copy(group: readonly Job[], left: Left): Promise<readonly Job[]> {
     const jobs = group.filter(({ taskId }) => !left.tasks.has(taskId));
     left.jobs.push(...group.filter(({ taskId }) => left.tasks.has(taskId)));
     const entries = await this.#entries.entriesOf(jobs);
     const durable = new Set<JobId>();
-    let copied = [...jobs];
+    let isCut = false;
+    const mayBegin = () => {
+      isCut ||= this.#isTimeUp();
+      return !isCut;
+    };
+    let copied: readonly Job[] = jobs;
     try {
-      await this.#deps.history.write(entries, ({ job }) => durable.add(job.id));
+      await this.#deps.history.write(entries, ({ job }) => durable.add(job.id), mayBegin);
+      if (isCut) copied = jobs.filter(({ id }) => durable.has(id));
     } catch (error) {
       if (!(error instanceof OperatingError)) throw error;
       copied = error.retryable
@@ -198,6 +208,7 @@ class Run {
     const copied: Job[] = [];
     const refused: JobId[] = [];
     for (const at of spread(entries.length, REFUSED_ALIKE_MAX)) {
+      if (this.#isTimeUp()) break;
       const entry = entries[at] as HistoryEntry;
       try {
         await history.write([entry]);

@@ -8,12 +8,15 @@ import { listTaskJobs } from "../jobs/list-task-jobs.ts";
 import { runArchiver } from "./run-archiver.ts";
 
 const DAY_MS = 86_400_000;
-/** ARCHIVE_ENDED_AFTER_SECONDS, unless it is set. */
-const IN_MYSQL_MS = 14 * DAY_MS;
 /** The table's TTL. */
 const IN_HISTORY_MS = 30 * DAY_MS;
 
-test("a deleted task is there, and its jobs are listed, for as long as history has them", async () => {
+/** ARCHIVE_ENDED_AFTER_SECONDS unless it is set, and longer than a task was kept for once. */
+for (const days of [14, 60])
+  test(`of jobs that stay in MySQL for ${days} days a deleted task lists all for as long as history has them`, () =>
+    outlastsItsJobs(days * DAY_MS));
+
+async function outlastsItsJobs(endedMs: number): Promise<void> {
   const clock = new ManualClock();
   const shards = openMemoryShards({ clock });
   const [shard] = shards.all();
@@ -26,10 +29,12 @@ test("a deleted task is there, and its jobs are listed, for as long as history h
   shards.tables.tasks.set(task.id, { ...task, status: "deleted", updatedAtMs: nowMs });
   shards.tables.addVersion(version);
   const job = plannedJob(task, nowMs, -1_000);
-  const ended = { status: "dead", finishedAtMs: nowMs, dueAtMs: nowMs + IN_MYSQL_MS } as const;
+  const ended = { status: "dead", finishedAtMs: nowMs, dueAtMs: nowMs + endedMs } as const;
   shards.tables.jobs.set(job.id, { ...job, ...ended });
   const run = async () => {
-    const deps = { shard, history, clock, random, logger, sha256: () => "0".repeat(64) };
+    const sha256 = () => "0".repeat(64);
+    const retention = { succeededMs: DAY_MS, endedMs };
+    const deps = { shard, history, clock, random, retention, logger, sha256 };
     const { moved, purgedTasks } = await runArchiver(deps, Number.POSITIVE_INFINITY);
     return { moved, purgedTasks };
   };
@@ -39,10 +44,10 @@ test("a deleted task is there, and its jobs are listed, for as long as history h
     return (await listTaskJobs(deps, task.tenantId, task.id, all, null, 10))?.items.length;
   };
 
-  await clock.advance(IN_MYSQL_MS);
+  await clock.advance(endedMs);
   assert.deepEqual([await run(), await listed()], [{ moved: 1, purgedTasks: 0 }, 1]);
   await clock.advance(IN_HISTORY_MS);
   assert.deepEqual([await run(), await listed()], [{ moved: 0, purgedTasks: 0 }, 1]);
   await clock.advance(2 * DAY_MS);
   assert.deepEqual([await run(), await listed()], [{ moved: 0, purgedTasks: 1 }, undefined]);
-});
+}

@@ -1,8 +1,17 @@
 /** One run over one shard: finished jobs to history, then tasks that have nothing left to show. */
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
-import { ARCHIVE_BACKLOG_COUNTED_MAX, PURGE_TASKS_MAX, TASK_KEPT_MS } from "#core/domain/limits.ts";
+import type { Retention } from "#core/domain/job.ts";
+import {
+  ARCHIVE_BACKLOG_COUNTED_MAX,
+  PURGE_TASKS_MAX,
+  TASK_KEPT_IN_HISTORY_MS,
+} from "#core/domain/limits.ts";
 import { type Archived, type ArchiverDeps, archiveJobs } from "./archive-jobs.ts";
+
+export interface RunArchiverDeps extends ArchiverDeps {
+  readonly retention: Retention;
+}
 
 export interface ArchiverRun extends Archived {
   readonly purgedTasks: number;
@@ -14,7 +23,7 @@ export interface ArchiverRun extends Archived {
  * Begins nothing after `endMs` (monotonic) but one batch of old tasks, or runs that are always short of time would never purge any.
  * A store that is away ends the run early; the next one goes on.
  */
-export async function runArchiver(deps: ArchiverDeps, endMs: number): Promise<ArchiverRun> {
+export async function runArchiver(deps: RunArchiverDeps, endMs: number): Promise<ArchiverRun> {
   const { clock, logger, shard } = deps;
   const startedMs = clock.monotonicMs();
   const [archiving] = await Promise.allSettled([archiveJobs(deps, endMs)]);
@@ -42,11 +51,16 @@ export async function runArchiver(deps: ArchiverDeps, endMs: number): Promise<Ar
   return { ...archived, purgedTasks, waiting };
 }
 
-async function purgeTasks({ clock, shard }: ArchiverDeps, endMs: number): Promise<number> {
+async function purgeTasks(
+  { clock, retention, shard }: RunArchiverDeps,
+  endMs: number,
+): Promise<number> {
+  const { succeededMs, endedMs } = retention;
+  const keptMs = Math.max(succeededMs, endedMs) + TASK_KEPT_IN_HISTORY_MS;
   let purged = 0;
   let removed: number;
   do {
-    removed = await shard.tasks.purge(PURGE_TASKS_MAX, TASK_KEPT_MS);
+    removed = await shard.tasks.purge(PURGE_TASKS_MAX, keptMs);
     purged += removed;
   } while (removed === PURGE_TASKS_MAX && clock.monotonicMs() < endMs);
   return purged;
