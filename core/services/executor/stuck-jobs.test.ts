@@ -121,6 +121,31 @@ test("all are full: a slot that is free again is used at once by a line that was
   assert.ok(starts.length === 5 && (starts[0] ?? 1_000) < 10, starts.join(" "));
 });
 
+test("a line of many jobs that has gone back stops no other tenant's from going back", async () => {
+  const LONG = "https://long.example.com";
+  const isLong = (url: string) => url.startsWith(FREE) || url.startsWith(LONG);
+  const callMs = ({ url }: { url: string }) => (isLong(url) ? 800_000 : 100);
+  const world = openWorld({ executors: 2, slots: SLOTS, staggerMs: 3_000, callMs });
+  const { clock, executors, limits, tables } = world;
+  await limits.put(keyOf(SLOW), { perSecond: 300 });
+  await clock.advance(1_000);
+  for (let i = 0; i < 900; i++) addJob(world, SLOW, keyOf(SLOW));
+  await clock.advance(1_500);
+  const before = executors[0]?.executor.load.held ?? 0;
+  for (let i = 0; i < SLOTS; i++) {
+    addJob(world, FREE, null, { timeoutMs: 900_000 });
+    addJob(world, LONG, null, { timeoutMs: 900_000, tenantId: "bravo" });
+  }
+  await clock.advance(15_000);
+  const after = executors[0]?.executor.load.held ?? 0;
+  assert.ok(before - after > 4 * STUCK_BACK_MAX, `${before} jobs, ${after} later`);
+  for (let n = 0; n < 5; n++) {
+    const id = addJob(world, SLOW, null, { tenantId: "bravo" });
+    await clock.advance(7_000 + n);
+    assert.equal(tables.jobs.get(id)?.status, "succeeded", `job ${n}`);
+  }
+});
+
 test("critical jobs, for which there are slots, are not left to others", async () => {
   const world = openFull();
   const { clock, endpoints, limits } = world;

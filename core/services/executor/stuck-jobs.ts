@@ -40,7 +40,8 @@ export class StuckJobs {
         const isUnsent = phase !== "preparing" && phase !== "sending";
         if (isUnsent && job.limitKey !== null && lines.has(job.limitKey)) chosen.add(one);
       }
-    this.#usedMs = usedMs + chosen.size * STUCK_BACK_EVERY_MS;
+    // However many a line has, the others' do not wait for it longer than for the next group: it is not asked for again meanwhile.
+    this.#usedMs = Math.min(nowMs.monotonic, usedMs + chosen.size * STUCK_BACK_EVERY_MS);
     return chosen;
   }
 }
