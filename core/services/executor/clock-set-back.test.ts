@@ -5,7 +5,7 @@ import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import { POLL_PERIOD_MS } from "#core/domain/limits.ts";
 import * as plain from "#test/support/executor-world.ts";
-import { addJob, keyOf, openWorld, SLOW, type World } from "#test/support/limited-world.ts";
+import { addJob, FREE, keyOf, openWorld, SLOW, type World } from "#test/support/limited-world.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -64,6 +64,25 @@ test("of four slots those that are not used go back within 10 s", async () => {
   await clock.advance(10_000);
   assert.deepEqual([...(tables.limitSlots.get(key) ?? [])], []);
   await world.end();
+});
+
+test("a slot that a full executor has for jobs of before goes to who has room for those that are due", async () => {
+  for (const stepMs of [1_500, 3_000, 60_000, HOUR_MS]) {
+    const callMs = ({ url }: { url: string }) => (url.startsWith(FREE) ? 600_000 : 50);
+    const world = openWorld({ executors: 2, slots: 16, staggerMs: 3_000, callMs });
+    const { clock, database, limits } = world;
+    const key = keyOf(SLOW);
+    await limits.put(key, { concurrency: 1 });
+    await clock.advance(1_000);
+    for (let i = 0; i < 16; i++) addJob(world, FREE, null, { timeoutMs: 900_000 });
+    await clock.advance(500);
+    for (let i = 0; i < 2; i++) addJob(world, SLOW, key);
+    await clock.advance(800);
+    database.aheadMs -= stepMs;
+    const fresh = addJob(world, SLOW, key);
+    await clock.advance(10_000);
+    assert.equal(statusOf(world, fresh), "succeeded", `${stepMs} ms back`);
+  }
 });
 
 test("an executor that is full of jobs of before gives them back and calls what is due", async () => {

@@ -25,12 +25,14 @@ export class StuckJobs {
     const chosen = new Set<HeldJob>();
     if (most < STUCK_BACK_MAX / GROUPS) return chosen;
     const lines = new Set<LimitKey>();
-    const beforeMs = nowMs.database - STUCK_MS;
     for (const one of held) {
       if (chosen.size + lines.size >= most) break;
       const { phase, job, claimedAtMs } = one;
-      const waits = phase === "ready" || phase === "limited";
-      if (!waits || Math.max(job.runAtMs, claimedAtMs) > beforeMs || !isStuck(one)) continue;
+      if (phase !== "ready" && phase !== "limited") continue;
+      const waitedMs = nowMs.database - Math.max(job.runAtMs, claimedAtMs);
+      // The database's clock was set back: a limit's slots are not kept for what is of before.
+      const isOfBefore = job.limitKey !== null && waitedMs <= -STUCK_MS;
+      if ((waitedMs < STUCK_MS && !isOfBefore) || !isStuck(one)) continue;
       if (job.limitKey === null) chosen.add(one);
       else lines.add(job.limitKey);
     }
