@@ -1,6 +1,8 @@
 /** The order in which ready jobs are sent, over queues, seconds and connections. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
@@ -109,6 +111,73 @@ test("a tenant that is passed over keeps its place, and nobody else waits behind
   assert.equal(take(ready), null);
 });
 
+/** So many of the jobs can be reached by somebody else than the test; it keeps none. */
+async function countReached(refs: readonly WeakRef<HeldJob>[]): Promise<number> {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  await new Promise(setImmediate);
+  collect();
+  return refs.filter((ref) => ref.deref() !== undefined).length;
+}
+
+test("jobs that come and go while no slot is free are not remembered, wherever they call and whenever they are due", async () => {
+  const KEPT = 100;
+  for (const [name, at, secondOf, connectionOf] of [
+    ["one connection", 0, () => 0, () => "a x"],
+    ["a connection each", 0, () => 0, (i: number) => `a ${i}`],
+    ["a second each", 0, (i: number) => i, () => "a x"],
+    ["both, the first of them last", KEPT - 1, (i: number) => -i, (i: number) => `a ${i}`],
+  ] as const) {
+    const ready = new ReadyJobs();
+    const refs: WeakRef<HeldJob>[] = [];
+    const open: HeldJob[] = [];
+    for (let i = 0; i < 5_000; i++) {
+      const job = readyJob(NORMAL, 1_000 * secondOf(i), connectionOf(i));
+      refs.push(new WeakRef(job));
+      ready.add(job);
+      open.push(job);
+      const [gone] = open.length > KEPT ? open.splice(at, 1) : [];
+      if (gone === undefined) continue;
+      gone.phase = "gone";
+      ready.drop(gone);
+    }
+    const reached = await countReached(refs);
+    assert.ok(reached <= 2 * KEPT, `${name}: ${reached} for ${open.length}`);
+    assert.equal(ready.size, open.length);
+  }
+});
+
+test("jobs that were taken are not remembered while others of their second and connection wait", async () => {
+  const ready = readyWith(times(100, () => readyJob(NORMAL, 0, "a x")));
+  const refs: WeakRef<HeldJob>[] = [];
+  for (let i = 0; i < 5_000; i++) {
+    const job = readyJob(NORMAL, 0, "a x");
+    refs.push(new WeakRef(job));
+    ready.add(job);
+    take(ready);
+  }
+  assert.ok((await countReached(refs)) <= 200);
+  assert.equal(ready.size, 100);
+});
+
+test("what goes back leaves the others their order, and nobody's turn is lost", () => {
+  const ready = new ReadyJobs();
+  const jobs = times(400, (i) => readyJob(NORMAL, 500, `tenant-${i % 4} x`));
+  for (const job of jobs) ready.add(job);
+  assert.deepEqual([take(ready), take(ready)], [jobs[0], jobs[1]]);
+  const gone = jobs.filter((_, i) => i % 4 === 3 || (i > 40 && i < 360));
+  for (const job of gone) {
+    job.phase = "gone";
+    ready.drop(job);
+  }
+  const left = jobs.slice(2).filter((job) => !gone.includes(job));
+  const turns = [2, 0, 1].flatMap((n) => [
+    left.filter(({ connection }) => connection === `tenant-${n} x`),
+  ]);
+  for (let i = 0; i < left.length; i++) assert.equal(take(ready), turns[i % 3]?.shift(), `${i}`);
+  assert.equal(take(ready), null);
+});
+
 test("whatever comes, goes and is taken back: each job is taken once, by queue the earlier second first", () => {
   const step = fc.record({
     queue: fc.constantFrom(CRITICAL, HIGH, HIGH + 1, NORMAL + 5, LOW),
@@ -127,10 +196,16 @@ test("whatever comes, goes and is taken back: each job is taken once, by queue t
         assert.equal(job === null, wanted.length === 0, "work-conserving");
         if (job === null) return false;
         assert(wanted.includes(job), "of nobody who is passed over");
+        const before = [...open].slice(0, [...open].indexOf(job));
         assert(open.delete(job), "once, and never what was taken back");
         for (const other of wanted)
           if (other.job.queue === job.job.queue)
             assert(Math.floor(other.job.runAtMs / 1_000) >= Math.floor(job.job.runAtMs / 1_000));
+        const isAlike = ({ job: { queue, runAtMs }, connection }: HeldJob) =>
+          queue === job.job.queue &&
+          Math.floor(runAtMs / 1_000) === Math.floor(job.job.runAtMs / 1_000) &&
+          connection === job.connection;
+        assert(!before.some(isAlike), "in one connection as they came");
         return true;
       };
       for (const [i, { queue, second, connection, act, passedOver }] of steps.entries()) {
@@ -140,11 +215,11 @@ test("whatever comes, goes and is taken back: each job is taken once, by queue t
         if (act === "take") takeOne(passedOver);
         if (act === "idle") ready.noteIdle(connection);
         if (act === "drop") {
-          const [some] = open;
-          if (some === undefined) continue;
-          some.phase = "gone";
-          ready.drop(some);
-          open.delete(some);
+          for (const some of [...open].slice(i % 2, 1 + second * 9)) {
+            some.phase = "gone";
+            ready.drop(some);
+            open.delete(some);
+          }
         }
       }
       while (takeOne());

@@ -22,7 +22,7 @@ const NOBODY: ReadonlySet<TenantId> = new Set();
 interface Group {
   readonly tenantId: TenantId;
   readonly connection: string;
-  readonly jobs: HeldJob[];
+  jobs: HeldJob[];
   /** The first that has not been taken. */
   at: number;
   inARow: number;
@@ -37,7 +37,7 @@ class Bucket {
   #turns: Group[] = [];
   #turn = 0;
   #begun = false;
-  readonly #warm: Group[] = [];
+  #warm: Group[] = [];
 
   constructor(second: number) {
     this.second = second;
@@ -120,14 +120,34 @@ class Bucket {
   }
 
   #takeOf(group: Group): HeldJob | null {
-    for (;;) {
-      const held = group.jobs[group.at++];
-      if (held === undefined) break;
-      if (group.at === group.jobs.length) this.#groups.delete(group.connection);
-      if (held.phase === "ready") return held;
+    const { jobs } = group;
+    let held = jobs[group.at++];
+    while (held !== undefined && held.phase !== "ready") held = jobs[group.at++];
+    if (2 * group.at >= jobs.length) {
+      // Others may come for as long as calls last: what was taken is not kept beside them.
+      jobs.copyWithin(0, group.at);
+      jobs.length = Math.max(0, jobs.length - group.at);
+      group.at = 0;
     }
-    if (this.#groups.get(group.connection) === group) this.#groups.delete(group.connection);
-    return null;
+    if (jobs.length === 0 && this.#has(group)) this.#groups.delete(group.connection);
+    return held ?? null;
+  }
+
+  #has(group: Group): boolean {
+    return this.#groups.get(group.connection) === group;
+  }
+
+  /** Keeps only what is ready, in its order. */
+  forgetGone(): void {
+    for (const group of this.#groups.values()) {
+      const { at } = group;
+      group.jobs = group.jobs.filter(({ phase }, i) => i >= at && phase === "ready");
+      group.at = 0;
+      if (group.jobs.length === 0) this.#groups.delete(group.connection);
+    }
+    this.#turns = this.#turns.slice(this.#turn).filter((group) => this.#has(group));
+    this.#turn = 0;
+    this.#warm = this.#warm.filter((group) => this.#has(group));
   }
 
   #warmUp(group: Group): void {
@@ -140,7 +160,9 @@ class Bucket {
 /** One queue, the earliest second first. */
 class ReadyQueue {
   readonly #buckets = new Map<number, Bucket>();
-  readonly #seconds = new Heap<Bucket>((a, b) => a.second < b.second);
+  #seconds = openSeconds();
+  /** At most so many that are gone are still in there. */
+  #dropped = 0;
 
   add(held: HeldJob, isIdle: (connection: string) => boolean): void {
     const second = Math.floor(held.job.runAtMs / 1_000);
@@ -151,6 +173,18 @@ class ReadyQueue {
       this.#seconds.push(bucket);
     }
     bucket.add(held, isIdle);
+  }
+
+  /** One is gone, and so many are left. Thousands may come and go while calls hang and none is taken: no more are kept than are left. */
+  drop(left: number): void {
+    if (++this.#dropped < left) return;
+    this.#dropped = 0;
+    this.#seconds = openSeconds();
+    for (const bucket of this.#buckets.values()) {
+      bucket.forgetGone();
+      if (bucket.isEmpty) this.#buckets.delete(bucket.second);
+      else this.#seconds.push(bucket);
+    }
   }
 
   noteIdle(connection: string): void {
@@ -171,6 +205,10 @@ class ReadyQueue {
     for (const bucket of passed) this.#seconds.push(bucket);
     return held;
   }
+}
+
+function openSeconds(): Heap<Bucket> {
+  return new Heap((a, b) => a.second < b.second);
 }
 
 export class ReadyJobs {
@@ -225,8 +263,10 @@ export class ReadyJobs {
 
   /** A job that is no longer to be sent; its phase is not `ready` any more. */
   drop(held: HeldJob): void {
-    this.#turns.remove(held.job.queue);
+    const { queue } = held.job;
+    this.#turns.remove(queue);
     this.#count(held, -1);
+    this.#queues.get(queue)?.drop(this.countOfQueue(queue));
   }
 
   /** Takes the job that is next; null when there is none but of tenants that are passed over. */
