@@ -15,17 +15,33 @@ import {
   type World,
 } from "#test/support/limited-world.ts";
 
+const OTHER = "https://other.example.com";
 const SLOTS = 16;
 const EXECUTORS = 3;
 
 /** Its calls to FREE last ten minutes, or as long as is said; those to SLOW are short. */
 function openFull(longMs = () => 600_000): World {
-  const callMs = ({ url }: { url: string }) => (url.startsWith(FREE) ? longMs() : 50);
+  const callMs = callOf(longMs);
   return openWorld({ executors: EXECUTORS, slots: SLOTS, staggerMs: 3_000, callMs });
+}
+
+function callOf(longMs = () => 600_000) {
+  return ({ url }: { url: string }) =>
+    url.startsWith(FREE) ? longMs() : url.startsWith(OTHER) ? 1_000 : 50;
 }
 
 function addLong(world: World, count: number, limitKey = null as Parameters<typeof addJob>[2]) {
   for (let i = 0; i < count; i++) addJob(world, FREE, limitKey, { timeoutMs: 900_000 });
+}
+
+/** Makes others' calls of a second for so long, so many a second. */
+async function addOthers(world: World, perSecond: number, forMs: number): Promise<void> {
+  let made = 0;
+  for (let ms = 100; ms <= forMs; ms += 100) {
+    for (; made < (perSecond * ms) / 1_000; made++)
+      addJob(world, OTHER, null, { tenantId: `other-${made % 40}` });
+    await world.clock.advance(100);
+  }
 }
 
 const done = ({ tables }: World, ids: readonly JobId[]) =>
@@ -143,6 +159,47 @@ test("a line of many jobs that has gone back stops no other tenant's from going 
     const id = addJob(world, SLOW, null, { tenantId: "bravo" });
     await clock.advance(7_000 + n);
     assert.equal(tables.jobs.get(id)?.status, "succeeded", `job ${n}`);
+  }
+});
+
+test("others' short calls keep all slots busy everywhere: a tenant with a few long ones has its turn, with a limit too", async () => {
+  for (const own of [null, { concurrency: 5 }]) {
+    const world = openWorld({ executors: 2, slots: 20, callMs: callOf() });
+    const { clock, executors, limits } = world;
+    if (own !== null) await limits.put(keyOf(SLOW), own);
+    await clock.advance(1_000);
+    for (let i = 0; i < 8; i++) {
+      addLong(world, 1);
+      await clock.advance(50);
+    }
+    await clock.advance(3_000);
+    assert.deepEqual(
+      executors.map(({ executor }) => executor.load.sending),
+      [4, 4],
+    );
+    await addOthers(world, 54, 6_000);
+    const ids = [addJob(world, SLOW, own === null ? null : keyOf(SLOW))];
+    await addOthers(world, 54, 4_000);
+    assert.equal(done(world, ids), 1, JSON.stringify(own));
+  }
+});
+
+test("others' short calls keep the slots busy that a tenant's long ones have left of one executor: its jobs go where there are more", async () => {
+  for (const own of [null, { concurrency: 1 }, { perSecond: 5 }]) {
+    const world = openWorld({ executors: 2, slots: SLOTS, staggerMs: 3_000, callMs: callOf() });
+    const { clock, executors, limits } = world;
+    if (own !== null) await limits.put(keyOf(SLOW), own);
+    await clock.advance(1_000);
+    addLong(world, 12);
+    await clock.advance(6_000);
+    assert.deepEqual(
+      executors.map(({ executor }) => executor.load.sending),
+      [12, 0],
+    );
+    await addOthers(world, 24, 6_000);
+    const ids = [addJob(world, SLOW, own === null ? null : keyOf(SLOW))];
+    await addOthers(world, 24, 5_000);
+    assert.equal(done(world, ids), 1, JSON.stringify(own));
   }
 });
 

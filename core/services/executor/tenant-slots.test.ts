@@ -117,3 +117,20 @@ test("a tenant is stuck when its calls have no slot for anyone left, and none ha
   slots.take("any", QUIET, 2_700);
   assert.equal(slots.isStuck(HANGING, 2_700, 2_000), true, "none of its own has begun");
 });
+
+test("while slots come free for others, a tenant with few calls has its turn and is not stuck; one that stands aside has none", () => {
+  for (const [calls, stuck] of [
+    [4, false],
+    [5, true],
+  ] as const) {
+    const slots = new TenantSlots(20);
+    for (let i = 0; i < calls; i++) slots.take("any", HANGING, 0);
+    const others = Array.from({ length: 20 - calls }, () => slots.take("any", QUIET, 0));
+    for (let nowMs = 1_000; nowMs <= 5_000; nowMs += 1_000) {
+      slots.giveBack(others.pop() as TakenSlot);
+      others.push(slots.take("any", QUIET, nowMs));
+    }
+    assert.equal(slots.isStuck(HANGING, 6_999, 2_000), stuck, `${calls} calls`);
+    assert.equal(slots.isStuck(HANGING, 7_000, 2_000), true);
+  }
+});

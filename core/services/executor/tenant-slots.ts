@@ -49,6 +49,8 @@ export class TenantSlots {
   readonly #many = new Set<TenantId>();
   /** In slots for anyone: the sum of their `takenAtMs`. */
   #anySumMs = 0;
+  /** … and the last. */
+  #anyLastMs = Number.NEGATIVE_INFINITY;
   readonly #big = new Set<TenantId>();
   readonly #atQuota = new Set<TenantId>();
   readonly #weightOf: WeightOf;
@@ -95,9 +97,13 @@ export class TenantSlots {
     return [...this.#big].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= lastingMs);
   }
 
-  /** Whether jobs of a tenant that are not critical wait for its own calls, of which none has begun for `forMs`. */
+  /**
+   * Whether jobs of a tenant that are not critical wait for its own calls, of which none has begun for `forMs`. Nor any other: where slots
+   * come free it has its turn, unless it stands aside and they are the others'.
+   */
   isStuck(tenantId: TenantId, nowMs: number, forMs: number): boolean {
     if (this.isFree("any") || !this.#big.has(tenantId)) return false;
+    if (!this.#many.has(tenantId) && nowMs - this.#anyLastMs < forMs) return false;
     return nowMs - (this.#tenants.get(tenantId)?.lastMs ?? nowMs) >= forMs;
   }
 
@@ -128,7 +134,10 @@ export class TenantSlots {
     assert(kind !== "critical" || !this.atQuota.has(tenantId), "within its quota");
     const takenAtMs = Math.floor(nowMs);
     this.#taken[kind]++;
-    if (kind === "any") this.#anySumMs += takenAtMs;
+    if (kind === "any") {
+      this.#anySumMs += takenAtMs;
+      this.#anyLastMs = takenAtMs;
+    }
     const tenant = this.#tenants.get(tenantId) ?? { calls: 0, critical: 0, sumMs: 0, lastMs: 0 };
     tenant.calls++;
     if (kind === "critical") this.#countCritical(tenantId, tenant, 1);
