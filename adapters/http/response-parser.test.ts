@@ -153,3 +153,49 @@ test("heads, trailers and lines between chunks are bounded, whatever they come i
   const endless = read(`${OK}content-length: 1000000\r\n\r\n${"y".repeat(70_000)}`);
   assert.deepEqual(endless, { status: 200, body: "y".repeat(KEEP_BYTES), keepAliveMs: 0 });
 });
+
+test("in pieces of a byte each it takes no longer than its bytes are worth", () => {
+  const end = `${"z".repeat(3_000)}\r\ncontent-length: 0\r\n\r\n`;
+  const filled = "y".repeat(12_000);
+  for (const before of [
+    `${OK}x: ${filled}`,
+    `HTTP/1.1 200 ${filled}`,
+    `${OK}transfer-encoding: chunked\r\n\r\n0\r\nx: ${filled}`,
+  ]) {
+    const cuts = Array.from(end, (_, at) => before.length + at);
+    const took = Array.from({ length: 5 }, () => {
+      const startMs = cpuMs();
+      assert.notEqual(read(before + end, cuts), "refused");
+      return cpuMs() - startMs;
+    });
+    // Some 4 ms; when all that has come is copied and looked through at each piece, 20.
+    assert.ok(Math.min(...took) < 12, `${took} ms`);
+  }
+});
+
+/** The machine may be busy with other tests. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+test("of more than 4,096 pieces no head is put together, and of a body what has come counts", () => {
+  const everywhere = (text: string) => [...Array(text.length).keys()];
+  const head = `${OK}x: ${"y".repeat(4_050)}\r\ncontent-length: 2\r\n\r\n`;
+  assert.partialDeepStrictEqual(read(`${head}ok`, [...everywhere(head), head.length]), {
+    status: 200,
+    body: "ok",
+  });
+  const long = `${OK}x: ${"y".repeat(4_100)}\r\ncontent-length: 2\r\n\r\nok`;
+  assert.equal(read(long, everywhere(long)), "refused");
+  for (const text of [
+    `${OK}content-length: 6000\r\n\r\n${"y".repeat(6_000)}`,
+    `${OK}\r\n${"y".repeat(6_000)}`,
+    `${OK}transfer-encoding: chunked\r\n\r\n1770\r\n${"y".repeat(6_000)}\r\n0\r\n\r\n`,
+  ]) {
+    const cut = { status: 200, body: "y".repeat(KEEP_BYTES), keepAliveMs: 0 };
+    assert.deepEqual(read(text, everywhere(text)), cut);
+  }
+  const chunks = `${OK}transfer-encoding: chunked\r\n\r\n${"1\r\ny\r\n".repeat(2_000)}0\r\n\r\n`;
+  assert.partialDeepStrictEqual(read(chunks), { status: 200, keepAliveMs: 0 });
+});

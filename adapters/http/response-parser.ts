@@ -2,13 +2,16 @@
  * Reads one HTTP/1.1 response (RFC 9112) from the bytes of a connection, as they come. Strict: whatever could be read in two ways is
  * refused, or costs the connection where servers are known to send it, since a wrong idea of where a response ends would hand the
  * rest of it to the next call. Of the body so many bytes are kept; it is read on up to a bound, so that the connection can be used
- * again, and cut beyond it.
+ * again, and cut beyond it. Into what pieces it comes is the endpoint's choice too, one for each TLS record: the time that a response
+ * takes grows with its bytes and pieces, and both are bounded.
  */
 import { ProtocolError } from "./errors.ts";
 
 const HEAD_BYTES_MAX = 16_384;
 const CHUNK_LINE_BYTES_MAX = 1_024;
 const DRAIN_BYTES_MAX = 65_536;
+/** What comes at once, and each line or chunk in it; behind them a body is cut. */
+const PIECES_MAX = 4_096;
 /** A server that says how long it keeps a connection is believed, but for this much. */
 const KEEP_ALIVE_MARGIN_MS = 2_000;
 
@@ -28,6 +31,12 @@ export class ResponseParser {
   #state: State | "done" = "head";
   /** Bytes of a line or head that is not complete. */
   #pending: Buffer | null = null;
+  /** Where they are put together when more come, with room behind them. */
+  #gathered: Buffer | null = null;
+  /** How many of them do not hold its end. */
+  #searched = 0;
+  #hasStatusLine = false;
+  #pieces = 0;
   #headBytes = 0;
   #left = 0;
   #bodyBytes = 0;
@@ -61,12 +70,13 @@ export class ResponseParser {
   feed(chunk: Buffer): boolean {
     let rest: Buffer | null = chunk;
     if (this.#pending !== null) {
-      rest = Buffer.concat([this.#pending, chunk]);
+      rest = this.#gather(this.#pending, chunk);
       this.#pending = null;
     }
     while (rest !== null && this.#state !== "done") {
       if (rest.length === 0) return false;
-      rest = this.#step(rest);
+      if (++this.#pieces > PIECES_MAX) this.#cut();
+      else rest = this.#step(rest);
     }
     // What nobody has asked for: the connection is not to be trusted with another call.
     if (rest !== null && rest.length > 0) this.keepAliveMs = 0;
@@ -76,6 +86,26 @@ export class ResponseParser {
   /** The other side has ended; true when that completes the response. */
   end(): boolean {
     return this.#state === "until-close";
+  }
+
+  #gather(pending: Buffer, chunk: Buffer): Buffer {
+    const length = pending.length + chunk.length;
+    if (this.#gathered === null || this.#gathered.length < length) {
+      const roomy = Buffer.allocUnsafe(2 * length);
+      pending.copy(roomy);
+      this.#gathered = roomy;
+    }
+    chunk.copy(this.#gathered, pending.length);
+    return this.#gathered.subarray(0, length);
+  }
+
+  /** Where `mark` ends the line or head that `bytes` begin with, or -1. It is looked for where it has not been before. */
+  #endOf(bytes: Buffer, mark: string): number {
+    const end = bytes.indexOf(mark, Math.max(0, this.#searched - mark.length + 1));
+    this.#searched = end < 0 ? bytes.length : 0;
+    // What follows the end is kept: nothing is to be written over it.
+    if (end >= 0) this.#gathered = null;
+    return end;
   }
 
   /** Reads one piece; what is left, or null when more has to come first. */
@@ -93,10 +123,11 @@ export class ResponseParser {
   }
 
   #readHead(bytes: Buffer): Buffer | null {
-    const end = bytes.indexOf("\r\n\r\n");
+    const searched = this.#searched;
+    const end = this.#endOf(bytes, "\r\n\r\n");
     this.#checkHeadBytes(end < 0 ? bytes.length : end);
     if (end < 0) {
-      checkBeginning(bytes);
+      this.#hasStatusLine ||= endsStatusLine(bytes, searched);
       return this.#wait(bytes);
     }
     const lines = bytes.toString("latin1", 0, end).split("\r\n");
@@ -108,6 +139,7 @@ export class ResponseParser {
     const framing = this.#readHeaders(lines);
     if (this.statusCode < 200) {
       this.#headBytes += end + 4;
+      this.#hasStatusLine = false;
       this.retryAfter = null;
       this.stop.length = 0;
       return rest;
@@ -196,16 +228,21 @@ export class ResponseParser {
       this.#kept.push(head);
       this.#keptBytes += head.length;
     }
-    if (this.#bodyBytes > DRAIN_BYTES_MAX) {
-      this.#state = "done";
-      this.keepAliveMs = 0;
-    } else if (this.#left === 0) this.#state = this.#state === "chunk" ? "chunk-end" : "done";
+    if (this.#bodyBytes > DRAIN_BYTES_MAX) this.#cut();
+    else if (this.#left === 0) this.#state = this.#state === "chunk" ? "chunk-end" : "done";
     return bytes.subarray(piece.length);
+  }
+
+  /** What is left of the body is not read. */
+  #cut(): void {
+    if (this.#state === "head") throw new ProtocolError("a head in pieces");
+    this.#state = "done";
+    this.keepAliveMs = 0;
   }
 
   /** The lines between chunks and after them. */
   #readLine(bytes: Buffer): Buffer | null {
-    const end = bytes.indexOf("\r\n");
+    const end = this.#endOf(bytes, "\r\n");
     const length = end < 0 ? bytes.length : end;
     if (this.#state === "trailer") this.#checkHeadBytes(length);
     else if (length > CHUNK_LINE_BYTES_MAX) throw new ProtocolError("a long line");
@@ -240,14 +277,18 @@ export class ResponseParser {
   }
 }
 
-/** Of a head that is not complete: what is no HTTP is not waited for. */
-function checkBeginning(bytes: Buffer): void {
-  const end = bytes.indexOf("\n");
+/**
+ * Of a head that is not complete, of which its first bytes, `searched` of them, hold no line: whether it does now. What is no HTTP is
+ * not waited for.
+ */
+function endsStatusLine(bytes: Buffer, searched: number): boolean {
+  const end = bytes.indexOf("\n", searched);
   const isHttp =
     end < 0
       ? BEGINNING.startsWith(bytes.toString("latin1", 0, BEGINNING.length))
       : bytes[end - 1] === CR && STATUS_LINE.test(bytes.toString("latin1", 0, end - 1));
   if (!isHttp) throw new ProtocolError("not a status line");
+  return end >= 0;
 }
 
 /** Without the blanks around it; not what else `trim` takes for blanks, as others would read such a value differently. */
