@@ -41,8 +41,8 @@ const CODES: Record<string, string> = {
   PROTOCOL: "protocol",
   ERR_INVALID_URL: "request-invalid",
 };
-/** OpenSSL's names for a certificate that proves nothing; the rest of them contain CERT. */
-const TLS_CODES: readonly string[] = ["UNABLE_TO_GET_ISSUER", "INVALID_CA", "HOSTNAME_MISMATCH"];
+/** How OpenSSL's names for a certificate that proves nothing begin; the rest of them contain CERT. */
+const TLS_CODES = ["UNABLE_TO_", "INVALID_", "HOSTNAME_MISMATCH", "PATH_LENGTH_", "UNSPECIFIED"];
 
 /** Never throws; whatever has no name of its own is `network`. */
 export function callErrorCode(error: unknown): string {
