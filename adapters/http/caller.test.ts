@@ -137,6 +137,22 @@ test("one deadline covers a hanging body and one that trickles", async () => {
   }
 });
 
+test("an answer that came in time is read, also where the process stood still past the timeout", async () => {
+  const still = new Int32Array(new SharedArrayBuffer(4));
+  const url = await listen(
+    createTcpServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+        Atomics.wait(still, 0, 0, 600);
+      });
+    }),
+  );
+  const outcome = await caller.call(callTo(url, { timeoutMs: 500 }), never);
+  assert.partialDeepStrictEqual(outcome, { kind: "answered", statusCode: 200, responseBody: "ok" });
+  assert.ok(outcome.durationMs >= 550, `${outcome.durationMs} ms: it did not stand still`);
+});
+
 test("an endless response is cut at the bytes kept, and the call ends", async () => {
   const outcome = await caller.call(callTo(`${origin}/huge`), never);
   assert.equal(outcome.kind, "answered");

@@ -103,7 +103,12 @@ async function callOnce(deps: Deps, call: Call, signal: AbortSignal): Promise<Ca
   const { clock } = deps;
   const startMs = clock.monotonicMs();
   const ending = new CallEnding(startMs + call.timeoutMs);
-  const cancelTimer = clock.setTimer(call.timeoutMs, () => ending.end("timeout"));
+  // Where the process has stood still, the timer is due before any socket is looked at, and the answer may lie there in time: the
+  // sockets are read once before the call ends.
+  let reading: NodeJS.Immediate | undefined;
+  const cancelTimer = clock.setTimer(call.timeoutMs, () => {
+    reading = setImmediate(() => ending.end("timeout"));
+  });
   const forget = deps.interrupts.add(signal, ending);
   const phases: Phases = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
   const took = () => {
@@ -123,6 +128,7 @@ async function callOnce(deps: Deps, call: Call, signal: AbortSignal): Promise<Ca
     return { kind: "failed", error: ending.why ?? callErrorCode(error), ...took() };
   } finally {
     cancelTimer();
+    clearImmediate(reading);
     forget();
   }
 }
