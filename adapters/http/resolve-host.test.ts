@@ -12,6 +12,7 @@ const zones: Record<string, Zone> = {
   "kept.test": { addresses: ["1.1.1.1", "8.8.8.8", "2606:4700::1"], ttlSeconds: 30 },
   "long.test": { addresses: ["1.1.1.1"], ttlSeconds: 86_400 },
   "never-kept.test": { addresses: ["1.1.1.1"], ttlSeconds: 0 },
+  "four.test": { addresses: ["1.1.1.1"], ipv6: "hangs" },
   "six.test": { addresses: ["2606:4700::1"] },
 };
 let dns: DnsServer;
@@ -41,6 +42,18 @@ test("all addresses, in the answer's order; IPv6 ones only when asked for", asyn
   assert.deepEqual(await v6.resolve("kept.test"), ["1.1.1.1", "8.8.8.8", "2606:4700::1"]);
   assert.deepEqual(await v6.resolve("six.test"), ["2606:4700::1"]);
   await assert.rejects(v4.resolve("six.test"), LookupFailed);
+});
+
+test("a name server that never answers for IPv6 is waited for for a quarter of a second", async () => {
+  const own = open({ ipv6: true });
+  const startMs = performance.now();
+  assert.deepEqual(await own.resolve("four.test"), ["1.1.1.1"]);
+  const tookMs = performance.now() - startMs;
+  assert.ok(tookMs > 240 && tookMs < 1_500, `${tookMs} ms`);
+  const before = dns.asked("four.test");
+  assert.deepEqual(await own.resolve("four.test"), ["1.1.1.1"]);
+  assert.equal(dns.asked("four.test"), before, "the answer is kept");
+  own.close();
 });
 
 test("an answer is kept for its TTL, five minutes at most, and not at all when it is 0", async () => {

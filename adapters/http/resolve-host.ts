@@ -26,6 +26,8 @@ const ADDRESSES_MAX = 64;
  * answered at all: 0.25 s, doubled with each try, so that five tries are 8 s for one that is usually fast, and 18 s at most.
  */
 const QUERY = { timeout: 2_000, tries: 5, maxTimeout: 4_000 };
+/** How long IPv6 addresses are waited for behind the others: some name servers never answer for them. */
+const IPV6_MS = 250;
 const NOTHING_THERE: readonly unknown[] = ["ENOTFOUND", "ENODATA"];
 
 export interface HostResolver {
@@ -66,7 +68,7 @@ export function openHostResolver(options: ResolverOptions): HostResolver {
   };
   const ask = async (name: string): Promise<readonly string[]> => {
     try {
-      const { addresses, ttlMs } = await query(dns, name, ipv6);
+      const { addresses, ttlMs } = await query(dns, clock, name, ipv6);
       keep(name, { addresses, endsAtMs: clock.monotonicMs() + Math.min(ttlMs, TTL_MS_MAX) });
       return addresses;
     } catch (error) {
@@ -103,10 +105,14 @@ export function openHostResolver(options: ResolverOptions): HostResolver {
 
 type Answer = { readonly addresses: readonly string[]; readonly ttlMs: number };
 
-async function query(dns: Resolver, name: string, ipv6: boolean): Promise<Answer> {
+async function query(dns: Resolver, clock: Clock, name: string, ipv6: boolean): Promise<Answer> {
   const ttl = { ttl: true } as const;
-  const asked = [dns.resolve4(name, ttl), ...(ipv6 ? [dns.resolve6(name, ttl)] : [])];
-  const answers = await Promise.allSettled(asked);
+  const others = ipv6 ? Promise.allSettled([dns.resolve6(name, ttl)]) : null;
+  const answers = await Promise.allSettled([dns.resolve4(name, ttl)]);
+  if (others !== null) {
+    const isThere = answers[0].status === "fulfilled";
+    answers.push(...(isThere ? await soon(clock, others) : await others));
+  }
   const records = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
   if (records.length > ADDRESSES_MAX) throw new Error("too many addresses");
   const [failed] = answers.filter((answer) => answer.status === "rejected");
@@ -115,6 +121,17 @@ async function query(dns: Resolver, name: string, ipv6: boolean): Promise<Answer
     addresses: records.map(({ address }) => address),
     ttlMs: Math.min(...records.map(({ ttl: seconds }) => seconds)) * 1_000,
   };
+}
+
+/** What comes later than that is nothing. */
+async function soon<T>(clock: Clock, answers: Promise<T[]>): Promise<T[]> {
+  const { promise, resolve } = Promise.withResolvers<T[]>();
+  const cancelTimer = clock.setTimer(IPV6_MS, () => resolve([]));
+  try {
+    return await Promise.race([answers, promise]);
+  } finally {
+    cancelTimer();
+  }
 }
 
 /** Addresses by name. A file that is not there has no names. */

@@ -9,6 +9,8 @@ export interface Zone {
   readonly ttlSeconds?: number;
   /** The addresses are this name's, and the asked one is an alias of it. */
   readonly alias?: string;
+  /** What is asked for IPv6 addresses gets no answer. */
+  readonly ipv6?: "hangs";
 }
 
 /** What a name's `nth` query of a type (0 for the first) gets. */
@@ -36,6 +38,7 @@ export async function openDnsServer(answer: Answerer): Promise<DnsServer> {
     counts.set(count, nth + 1);
     const zone = answer(name, nth);
     if (zone === "hang") return;
+    if (zone !== "nothing" && zone.ipv6 === "hangs" && type === "AAAA") return;
     const question = query.subarray(12, end + 4);
     const records = zone === "nothing" ? [] : recordsOf(zone, type);
     const header = Buffer.alloc(12);
