@@ -45,7 +45,7 @@ const ROOM = import.meta.dirname;
 
 /**
  * Creates the databases that are missing and applies what they lack, oldest first. Safe when several run at once.
- * Throws StoreUnavailable when the server does not answer, StoreRefused when it refuses the account or a statement.
+ * Throws StoreUnavailable when the server does not answer or cannot do it now, StoreRefused when it refuses the account or a statement.
  */
 export async function migrate(options: MigrateOptions): Promise<void> {
   const { mysqlUrl, databasePrefix = DATABASE_PREFIX, onProgress = () => {} } = options;
@@ -82,7 +82,8 @@ function describeFailure(error: unknown, mysqlUrl: string): unknown {
   const fault = readFault(error);
   if (fault === null) return error;
   const translated = translate(fault, false);
-  if (!(translated instanceof StoreUnavailable)) return translated;
+  // What the server itself has said is told as it is.
+  if (!(translated instanceof StoreUnavailable) || fault.errno !== null) return translated;
   return new StoreUnavailable(
     `MySQL at ${new URL(mysqlUrl).host} does not answer (${fault.message}): start it, or set MYSQL_URL`,
     { cause: fault },
@@ -121,6 +122,8 @@ async function migrateDatabase(
       if (isLockWait(fault)) await waitForOthers(db, file, fault, patience);
       else if (translate(fault, false) instanceof StoreRefused)
         throw new StoreRefused(`${file} was refused: ${fault.message}`, { cause: fault });
+      else if (fault.errno !== null)
+        throw new StoreUnavailable(`${file} was not applied: ${fault.message}`, { cause: fault });
       else throw error;
     }
   } finally {

@@ -11,9 +11,14 @@ import {
 } from "./errors.ts";
 
 /** An error as mysql2 makes it of the server's answer. */
-function serverError(code: string, errno: number, sqlMessage = "secret-value"): Error {
+function serverError(
+  code: string,
+  errno: number,
+  sqlMessage = "secret-value",
+  sqlState = "HY000",
+): Error {
   const sql = "INSERT INTO tasks SET name = 'secret-value'";
-  return Object.assign(new Error(sqlMessage), { code, errno, sqlState: "HY000", sql, sqlMessage });
+  return Object.assign(new Error(sqlMessage), { code, errno, sqlState, sql, sqlMessage });
 }
 
 /** An error as mysql2 makes it of a socket. */
@@ -21,23 +26,67 @@ function socketError(code: string): Error {
   return Object.assign(new Error(`connect ${code}`), { code, errno: -111, fatal: true });
 }
 
+/** Statements and data that no server ever takes, and accounts. */
+const REFUSED: readonly (readonly [number, string])[] = [
+  [1062, "23000"],
+  [1064, "42000"],
+  [1406, "22001"],
+  [1049, "42000"],
+  [1146, "42S02"],
+  [1045, "28000"],
+  [1130, "HY000"],
+  [3140, "22032"],
+  [1153, "08S01"],
+  [1265, "01000"],
+  [1364, "HY000"],
+  [1366, "HY000"],
+  [1846, "0A000"],
+  [3819, "HY000"],
+];
+
+/** What may be gone at the next try: no room, no memory, a table changed meanwhile; 65000 is what no list has. */
+const NOT_NOW: readonly (readonly [number, string])[] = [
+  ...[1021, 1030, 1037, 1041, 1105, 1114, 1129, 1135, 1197, 1206, 1412, 1615, 3168, 65_000].map(
+    (errno) => [errno, "HY000"] as const,
+  ),
+  [1038, "HY001"],
+  [3101, "40000"],
+];
+
 describe("driver errors", () => {
+  test("what the server cannot do now is tried again, whether this list knows it or not", () => {
+    for (const [errno, state] of NOT_NOW) {
+      const fault = toFault(serverError("ER", errno, "secret-value", state));
+      assert.ok(translate(fault, false) instanceof StoreUnavailable, String(errno));
+      // The server has taken the statement back; only a COMMIT leaves anything open.
+      assert.ok(translate(fault, "alone") instanceof StoreUnavailable, String(errno));
+      assert.ok(translate(fault, "commit") instanceof OutcomeUnknown, String(errno));
+    }
+    for (const errno of [1158, 1159, 1160, 1161, 1180, 1203, 1226, 3100]) {
+      const fault = toFault(serverError("ER", errno, "secret-value", "42000"));
+      assert.ok(translate(fault, false) instanceof StoreUnavailable, String(errno));
+      assert.ok(translate(fault, "alone") instanceof OutcomeUnknown, String(errno));
+    }
+  });
+
   test("are the groups that callers act upon", () => {
-    const of = (error: Error, write = false) => translate(toFault(error), write);
+    const of = (error: Error, write: Parameters<typeof translate>[1] = false) =>
+      translate(toFault(error), write);
     for (const errno of [1290, 1792, 1836, 1213, 1205]) {
       assert.ok(of(serverError("ER", errno)) instanceof StoreUnavailable, String(errno));
-      assert.ok(of(serverError("ER", errno), true) instanceof StoreUnavailable, String(errno));
+      assert.ok(of(serverError("ER", errno), "commit") instanceof StoreUnavailable, String(errno));
     }
-    for (const errno of [1062, 1064, 1406, 1049, 1146, 1045, 3140]) {
-      assert.ok(of(serverError("ER", errno)) instanceof StoreRefused, String(errno));
-      assert.ok(of(serverError("ER", errno), true) instanceof StoreRefused, String(errno));
+    for (const [errno, state] of REFUSED) {
+      const error = serverError("ER", errno, "secret-value", state);
+      for (const write of [false, "alone", "commit"] as const)
+        assert.ok(of(error, write) instanceof StoreRefused, String(errno));
     }
     for (const code of ["ECONNREFUSED", "PROTOCOL_CONNECTION_LOST", "PROTOCOL_SEQUENCE_TIMEOUT"]) {
       assert.ok(of(socketError(code)) instanceof StoreUnavailable, code);
-      assert.ok(of(socketError(code), true) instanceof OutcomeUnknown, code);
+      assert.ok(of(socketError(code), "alone") instanceof OutcomeUnknown, code);
     }
     // The server answers, but the statement may have been under way when it was told to stop.
-    assert.ok(of(serverError("ER_SERVER_SHUTDOWN", 1053), true) instanceof OutcomeUnknown);
+    assert.ok(of(serverError("ER_SERVER_SHUTDOWN", 1053), "alone") instanceof OutcomeUnknown);
     assert.ok(of(serverError("ER_QUERY_INTERRUPTED", 1317)) instanceof StoreUnavailable);
   });
 
@@ -78,9 +127,14 @@ describe("driver errors", () => {
     const duplicate = (key: string) =>
       translate(
         toFault(
-          serverError("ER_DUP_ENTRY", 1062, `Duplicate entry 'a-for key 'x.y'' for key '${key}'`),
+          serverError(
+            "ER_DUP_ENTRY",
+            1062,
+            `Duplicate entry 'a-for key 'x.y'' for key '${key}'`,
+            "23000",
+          ),
         ),
-        true,
+        "alone",
       );
     assert.ok(isDuplicateOf(duplicate("tasks.tenant_live_name"), "tenant_live_name"));
     assert.ok(isDuplicateOf(duplicate("tenant_live_name"), "tenant_live_name"));

@@ -138,7 +138,7 @@ async function rerunning<T>(
       if (!(fault instanceof DriverFault)) throw fault;
       const pauseMs = Math.random() * RERUN_PAUSE_MS_MAX;
       if (!isRetryAtOnce(fault) || reruns >= RERUNS_MAX || leftMs() <= pauseMs) {
-        throw translate(fault, write || inCommit);
+        throw translate(fault, inCommit ? "commit" : write && "alone");
       }
       logger?.warn("a transaction gave way to another and runs again", {
         code: fault.code,
