@@ -1,30 +1,34 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recordResultsSql } from "#adapters/mysql/statements/record-results.ts";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import { makeJobId, makeTaskId, makeWorkerId } from "#core/domain/ids.ts";
 import { FAILURE_BODY_BYTES_KEPT, RESULTS_GROUP_BYTES_MAX } from "#core/domain/limits.ts";
-import type { JobResult, JobStore } from "#core/ports/job-store.ts";
+import type { GivenBack, JobResult, JobStore } from "#core/ports/job-store.ts";
 import { Outbox } from "./outbox.ts";
 
 const RETENTION = { succeededMs: 1, endedMs: 1 };
 const TASK = makeTaskId(0, 7, new Uint8Array(8));
 const WORKER = makeWorkerId(new Uint8Array(16));
 
-/** Writes `count` results with these answers; returns the groups that the store got. */
-async function groupsOf(count: number, responseBody: string): Promise<JobResult[][]> {
-  const groups: JobResult[][] = [];
-  const jobs = {
-    async recordResults(results: readonly JobResult[]) {
-      groups.push([...results]);
-      return { written: results.length, lostRaces: 0 };
-    },
-  } as unknown as JobStore;
+function openOutbox(jobs: Partial<JobStore>): Outbox {
   const log = () => {};
-  const outbox = new Outbox({
-    jobs,
+  return new Outbox({
+    jobs: jobs as JobStore,
     retention: RETENTION,
     metrics: { count: log, observeLagMs: log },
     logger: { info: log, warn: log, error: log },
+  });
+}
+
+/** Writes `count` results with these answers; returns the groups that the store got. */
+async function groupsOf(count: number, responseBody: string): Promise<JobResult[][]> {
+  const groups: JobResult[][] = [];
+  const outbox = openOutbox({
+    async recordResults(results) {
+      groups.push([...results]);
+      return { written: results.length, lostRaces: 0 };
+    },
   });
   for (let n = 0; n < count; n++) outbox.addResult(resultOf(n, responseBody));
   while (outbox.waiting > 0) await outbox.flushOnce();
@@ -58,6 +62,72 @@ test("what endpoints answer cannot make a group that a server refuses", async ()
       const ended = group.flatMap((result) => (result.kind === "interrupt" ? [] : [result]));
       const bytes = Buffer.byteLength(recordResultsSql(ended, RETENTION));
       assert.ok(bytes <= RESULTS_GROUP_BYTES_MAX, `${bytes} bytes`);
+    }
+  }
+});
+
+/** Flushes up to `times`, as the loop that waits errors out does; how often it was told of one. */
+async function flushing(outbox: Outbox, times: number): Promise<number> {
+  let failures = 0;
+  for (let n = 0; n < times && outbox.waiting > 0; n++)
+    await outbox.flushOnce().catch((error: unknown) => {
+      assert.ok(error instanceof StoreUnavailable);
+      failures++;
+    });
+  return failures;
+}
+
+test("a database that can do nothing now gets all when it can again, each once, in whole groups before long", async () => {
+  let isFull = true;
+  const groups: number[] = [];
+  const seen = new Set<string>();
+  const outbox = openOutbox({
+    async recordResults(results) {
+      if (isFull) throw new StoreUnavailable("the table is full");
+      groups.push(results.length);
+      for (const { id } of results) {
+        assert.ok(!seen.has(id));
+        seen.add(id);
+      }
+      return { written: results.length, lostRaces: 0 };
+    },
+  });
+  for (let n = 0; n < 15_000; n++) outbox.addResult(resultOf(n, ""));
+  assert.equal(await flushing(outbox, 20), 20);
+  assert.equal(outbox.waiting, 15_000);
+  isFull = false;
+  assert.equal(await flushing(outbox, 40), 0);
+  assert.equal(seen.size, 15_000);
+  assert.ok(Math.max(...groups) >= 900, groups.join());
+});
+
+test("one that the database never takes, and does not refuse either, holds up no other, of its kind or the other", async () => {
+  for (const poison of [0, 700, 1_999]) {
+    const written = new Set<string>();
+    const { id: never } = resultOf(poison, "");
+    const write = async (group: readonly GivenBack[]) => {
+      if (group.some(({ id }) => id === never)) throw new StoreUnavailable("cannot do it now");
+      for (const { id } of group) written.add(id);
+      return { written: group.length, lostRaces: 0 };
+    };
+    for (const verb of ["recordResults", "giveBack"] as const) {
+      written.clear();
+      const outbox = openOutbox({
+        ...{ recordResults: async (group) => ({ written: group.length, lostRaces: 0 }) },
+        ...{ giveBack: async (group) => ({ written: group.length, lostRaces: 0 }) },
+        [verb]: write,
+      });
+      const all = Array.from({ length: 2_000 }, (_, n) => resultOf(n, ""));
+      if (verb === "giveBack") outbox.addGivenBack(all);
+      const other = resultOf(5_000, "");
+      if (verb === "giveBack") outbox.addResult(other);
+      else {
+        for (const result of all) outbox.addResult(result);
+        outbox.addGivenBack([other]);
+      }
+      await flushing(outbox, 60);
+      assert.equal(written.size, 1_999, verb);
+      assert.equal(outbox.waiting, 1);
     }
   }
 });
