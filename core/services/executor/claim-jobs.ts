@@ -2,6 +2,7 @@
  * Polls the queue and claims what is due. One poll tells the heads of the queues, the database's clock, revocations and how many
  * executors live; a claim follows only when something is due before the next poll and there is room for it.
  */
+import { GroupSize } from "#core/domain/group-size.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import {
@@ -87,6 +88,8 @@ export class Claiming {
   readonly #deps: ClaimingDeps;
   readonly #floors = new QueueFloors();
   readonly #wants = new QueueWants();
+  readonly #size = new GroupSize(CLAIM_JOBS_MAX);
+  readonly #fastSize = new GroupSize(CLAIM_JOBS_MAX);
   #unknown: UnknownClaim | null = null;
   #more: readonly number[] = [];
 
@@ -179,8 +182,9 @@ export class Claiming {
   ): Promise<Pick<Polled, "claimed" | "full">> {
     this.#more = [];
     if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return NOTHING;
-    const makes = poll.criticalTaskAtMs !== null && room.fast.jobs > 0;
-    const fast = makes ? await this.#takeCritical(workerId, room.fast) : 0;
+    const fastRoom = this.#fastRoom(room.fast);
+    const makes = poll.criticalTaskAtMs !== null && fastRoom.jobs > 0;
+    const fast = makes ? await this.#takeCritical(workerId, fastRoom) : 0;
     // One that is still to be settled, or has found us fenced, is the last.
     if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return NOTHING;
     const heads = [...poll.heads].filter(([, { dueAtMs }]) => dueAtMs <= poll.nowMs + aheadMs);
@@ -192,7 +196,7 @@ export class Claiming {
         ? await this.#claim(workerId, shares, aheadMs, poll.heads)
         : { claimed: 0, more: [] };
     this.#more = [...due.filter((queue) => !asked.includes(queue)), ...more];
-    const full = this.#more.length > 0 || fast >= Math.max(1, room.fast.beyond);
+    const full = this.#more.length > 0 || fast >= Math.max(1, fastRoom.beyond);
     return { claimed: claimed + fast, full };
   }
 
@@ -231,12 +235,20 @@ export class Claiming {
       head: heads.get(share.queue) ?? null,
     }));
     const asked = shares.reduce((sum, { limit }) => sum + limit, 0);
-    const limit = Math.min(asked, CLAIM_JOBS_MAX);
-    const jobs = await this.#takeIn(
-      await this.#deps.jobs.claimDue({ workerId, branches, aheadMs, limit }),
-      workerId,
-    );
+    const limit = Math.min(asked, this.#size.rowsMax);
+    const request = { workerId, branches, aheadMs, limit };
+    const result = await this.#size.learn(limit, () => this.#deps.jobs.claimDue(request), rowsOf);
+    const jobs = await this.#takeIn(result, workerId);
     return { claimed: jobs.length, more: this.#wants.note(shares, jobs, limit) };
+  }
+
+  #fastRoom(room: CriticalRoom): CriticalRoom {
+    const { rowsMax } = this.#fastSize;
+    return {
+      ...room,
+      jobs: Math.min(room.jobs, rowsMax),
+      beyond: Math.min(room.beyond, rowsMax),
+    };
   }
 
   /** Critical tasks that nobody has made yet, straight into our hands. */
@@ -248,7 +260,8 @@ export class Claiming {
       tasksMax: room.jobs * FAST_TASKS_PER_JOB,
     };
     const { jobs, retention } = this.#deps;
-    const taken = await jobs.takeCritical(request, (due) => planCritical(due, room, retention));
+    const take = () => jobs.takeCritical(request, (due) => planCritical(due, room, retention));
+    const taken = await this.#fastSize.learn(room.jobs, take, rowsOf);
     return (await this.#takeIn(taken, workerId)).length;
   }
 
@@ -341,6 +354,10 @@ export class Claiming {
       outbox.addGivenBack(held.takeUnsent(({ job }) => marked.has(job.id)).map(heldKey));
     }
   }
+}
+
+function rowsOf(result: ClaimResult): number {
+  return result.kind === "claimed" ? result.jobs.length : 0;
 }
 
 /** Five polls a second altogether for up to ten executors; none is ever more than two seconds behind. */

@@ -7,6 +7,7 @@
  * the next, so that a slot never waits for the database.
  */
 import { type LimitKey, type LimitValues, tenantKeyOf, tenantOf } from "#core/domain/call-limit.ts";
+import { GroupSize } from "#core/domain/group-size.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import {
   LIMIT_IDLE_MS,
@@ -97,6 +98,8 @@ export class LimitedTaking {
   /** Lines have their turn by key, so that however many wait, each is asked: this had the last. */
   #after: LimitKey | null = null;
   #left = false;
+  /** Lines and jobs of one take. */
+  readonly #size = new GroupSize(LIMIT_LINES_MAX + LINES_HELD_MAX);
   /** Nothing is taken before, on the monotonic clock. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -133,7 +136,9 @@ export class LimitedTaking {
     if (requests.length === 0 || !lease.mayStart()) return NOTHING;
     const { workerId, aheadMs } = situation;
     const { lapses } = lease;
-    const result = await limits.takeLimited({ workerId, aheadMs, lines: requests });
+    const asked = requests.reduce((sum, { jobsMax }) => sum + 1 + jobsMax, 0);
+    const request = { workerId, aheadMs, lines: requests };
+    const result = await this.#size.learn(asked, () => limits.takeLimited(request));
     if (result.kind === "fenced") return { ...NOTHING, result };
     const taken = result.kind === "taken" ? result : result.claim;
     // A lease that has lapsed meanwhile may have ended before it was renewed, and its slots with it.
@@ -214,17 +219,19 @@ export class LimitedTaking {
     const lines = linesInTurn(listed, held.lines.waitingKeys(), this.#after);
     const nowMs = clock.monotonicMs();
     const { unstarted } = held.lines;
+    let rowsLeft = this.#size.rowsMax;
     let room = LINES_HELD_MAX - unstarted;
     // Beyond it each line still gets a few, so that those of one tenant that do not move keep no other's out.
     const least = unstarted < 2 * LINES_HELD_MAX ? FIRST_JOBS : 0;
     const requests: LineRequest[] = [];
     for (const [key, headsMs] of lines) {
-      if (requests.length >= LIMIT_LINES_MAX) break;
+      if (requests.length >= LIMIT_LINES_MAX || rowsLeft < 1) break;
       this.#after = key;
-      const roomOf = { room, least };
+      const roomOf = { room: Math.min(room, rowsLeft), least };
       const request = this.#requestOf(key, headsMs, roomOf, nowMs, situation);
       if (request === null) continue;
       room -= request.jobsMax;
+      rowsLeft -= 1 + request.jobsMax;
       requests.push(headsMs.size === 0 ? request : { ...request, headsMs });
     }
     return requests.sort(byUrgency);

@@ -38,20 +38,24 @@ export interface MaterializeDeps {
   readonly lanes?: TenantLanes;
 }
 
-/** Runs one tick. Null when nothing was due up to now + `horizonMs`; call again at once otherwise. */
+/**
+ * Runs one tick of at most `jobsMax` jobs, and as many tasks. Null when nothing was due up to now + `horizonMs`; call again at once
+ * otherwise.
+ */
 export async function materializeDueTasks(
   deps: MaterializeDeps,
   horizonMs = HORIZON_MS,
+  jobsMax = MATERIALIZE_JOBS_MAX,
 ): Promise<Materialized | null> {
   const bounds = {
     horizonMs,
     missedAfterMs: MISSED_AFTER_MS,
-    missedTasksMax: MATERIALIZE_CATCH_UP_JOBS_MAX,
-    missedOldestMax: MATERIALIZE_OLDEST_MAX,
-    tasksMax: MATERIALIZE_JOBS_MAX,
+    missedTasksMax: partOf(MATERIALIZE_CATCH_UP_JOBS_MAX, jobsMax),
+    missedOldestMax: partOf(MATERIALIZE_OLDEST_MAX, jobsMax),
+    tasksMax: jobsMax,
   };
   const done = await deps.tasks.materialize(bounds, (due) =>
-    planTick(due, deps.retention, horizonMs, deps.lanes),
+    planTick(due, deps.retention, horizonMs, deps.lanes, jobsMax),
   );
   if (done === null) return null;
   deps.metrics.count("materialized", done.made);
@@ -66,12 +70,19 @@ export function planTick(
   retention: Retention,
   horizonMs = HORIZON_MS,
   lanes?: TenantLanes,
+  jobsMax = MATERIALIZE_JOBS_MAX,
 ): MaterializePlan {
   const tick = new TickPlan(due.nowMs, retention, horizonMs, lanes);
-  const behind = tick.planMissed(due.missed, MATERIALIZE_CATCH_UP_JOBS_MAX, "up to now");
-  for (const task of due.due) if (!tick.planDue(task)) break;
-  tick.planMissed(behind, MATERIALIZE_JOBS_MAX - tick.jobs.length, "missed only");
+  const missedMax = partOf(MATERIALIZE_CATCH_UP_JOBS_MAX, jobsMax);
+  const behind = tick.planMissed(due.missed, missedMax, "up to now");
+  for (const task of due.due) if (!tick.planDue(task, jobsMax - tick.jobs.length)) break;
+  tick.planMissed(behind, jobsMax - tick.jobs.length, "missed only");
   return { jobs: tick.jobs, advances: [...tick.advances.values()] };
+}
+
+/** What a whole tick has `ofWhole` for, of a smaller one; never nothing. */
+function partOf(ofWhole: number, jobsMax: number): number {
+  return Math.max(1, Math.floor((ofWhole * jobsMax) / MATERIALIZE_JOBS_MAX));
 }
 
 class TickPlan {
@@ -118,8 +129,7 @@ class TickPlan {
     return behind;
   }
 
-  planDue(task: DueTask): boolean {
-    const dueRowsMax = MATERIALIZE_JOBS_MAX - this.jobs.length;
+  planDue(task: DueTask, dueRowsMax: number): boolean {
     if (dueRowsMax < 1) return false;
     // What is due is not missed: it needs no room for that, and each run made is one step.
     this.#plan(task, { missedRowsMax: 1, dueRowsMax, stepsMax: MATERIALIZE_JOBS_MAX });

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { openMetrics } from "#adapters/system/metrics.ts";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { TaskId } from "#core/domain/ids.ts";
-import { DENSE_TASKS, HORIZON_MS } from "#core/domain/limits.ts";
+import { DENSE_TASKS, HORIZON_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
 import { buildTask, RETENTION } from "#test/contract/builders.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -89,6 +90,50 @@ test("what ticks make in time is not made early; two idle seconds cost one look"
   await runFor(100_000);
   assert.equal(jobs.size, 0);
   assert.equal(looks(), 50);
+});
+
+test("ticks of which the database ends only small ones in time: what is due and what was missed is made, and then in larger ticks again", async () => {
+  for (const endsRows of [10, 100]) {
+    const clock = new ManualClock(Date.UTC(2026, 5, 1, 8, 50, 0));
+    const shards = openMemoryShards({ clock });
+    const [shard] = shards.all();
+    assert.ok(shard);
+    const add = (atMs: number) => {
+      const schedule = { type: "at" as const, at: new Date(atMs).toISOString() };
+      const { task, version } = buildTask(clock.nowMs(), { task: { schedule, nextRunAtMs: atMs } });
+      shards.tables.tasks.set(task.id, task);
+      shards.tables.addVersion(version);
+    };
+    for (let n = 0; n < 2 * endsRows; n++) add(clock.nowMs() - MISSED_AFTER_MS - 1_000);
+    for (let n = 0; n < 10 * endsRows; n++) add(clock.nowMs());
+    let isSlow = true;
+    const made: number[] = [];
+    const tasks: Pick<TaskStore, "materialize" | "lookAhead"> = {
+      materialize: (bounds, plan) =>
+        shard.tasks.materialize(bounds, (due) => {
+          const planned = plan(due);
+          if (
+            isSlow &&
+            Math.max(planned.jobs.length, due.missed.length + due.due.length) > endsRows
+          )
+            throw new StoreUnavailable("did not end in time");
+          made.push(planned.jobs.length);
+          return planned;
+        }),
+      lookAhead: (...args) => shard.tasks.lookAhead(...args),
+    };
+    const deps = { tasks, metrics: openMetrics("scheduler"), clock, retention: RETENTION };
+    const scheduler = new Scheduler(deps);
+    const tick = async () => clock.advance(await scheduler.tickOnce().catch(() => 100));
+    for (let n = 0; n < 60; n++) await tick();
+    assert.equal(shards.tables.jobs.size, 12 * endsRows);
+    isSlow = false;
+    made.length = 0;
+    for (let n = 0; n < 2_000; n++) add(clock.nowMs());
+    for (let n = 0; n < 60; n++) await tick();
+    assert.equal(shards.tables.jobs.size, 12 * endsRows + 2_000);
+    assert.ok(Math.max(...made) > 1.5 * endsRows, made.join());
+  }
 });
 
 test("a span ahead is a peak when ticks take longer for it than it lasts", () => {

@@ -5,6 +5,7 @@
  * HORIZON_MS_MAX ahead. The usual horizon still comes first, once every TICK_MS, because a tick takes the urgent priorities
  * first, and what is urgent in four minutes must not hold up what is due in ten seconds.
  */
+import { GroupSize } from "#core/domain/group-size.ts";
 import {
   DENSE_TASKS,
   HORIZON_MS,
@@ -21,6 +22,8 @@ import { type MaterializeDeps, materializeDueTasks } from "./materialize-due-tas
 const TICK_MS = 1_000;
 /** Peaks are looked for in every other idle tick: they are known minutes before. */
 const LOOK_AHEAD_MS = 1_900;
+/** Missed runs have a share of the smallest tick too, and what is due the rest. */
+const TICK_JOBS_MIN = 10;
 /** Weight of the last tick in the measured rate. */
 const RATE_GAIN = 0.2;
 
@@ -33,6 +36,7 @@ export interface SchedulerDeps extends MaterializeDeps {
 
 export class Scheduler {
   readonly #deps: SchedulerDeps;
+  readonly #size = new GroupSize(MATERIALIZE_JOBS_MAX, TICK_JOBS_MIN);
   #ratePerSecond = TICKS_RATE_PER_SECOND;
   /** Until when peaks ahead are being made, on the monotonic clock; null: none is known. */
   #peakAtMs: number | null = null;
@@ -70,12 +74,17 @@ export class Scheduler {
 
   async #tick(horizonMs: number): Promise<boolean> {
     const startMs = this.#nowMs();
-    const done = await materializeDueTasks(this.#deps, horizonMs);
+    const { rowsMax } = this.#size;
+    const done = await this.#size.learn(
+      rowsMax,
+      () => materializeDueTasks(this.#deps, horizonMs, rowsMax),
+      (made) => (made === null ? 0 : rowsMax),
+    );
     if (done === null) return false;
     const rows = done.made + done.alreadyMade;
     const tookMs = this.#nowMs() - startMs;
     // Small ticks say nothing about what a full one costs.
-    if (rows >= MATERIALIZE_JOBS_MAX / 2 && tookMs > 0)
+    if (rows >= rowsMax / 2 && tookMs > 0)
       this.#ratePerSecond += RATE_GAIN * ((rows * 1_000) / tookMs - this.#ratePerSecond);
     return true;
   }

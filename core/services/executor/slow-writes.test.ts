@@ -1,0 +1,93 @@
+/** A database that writes a part of what it could be asked for before the deadline: the executor asks for less, and all is done. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreUnavailable } from "#core/domain/errors.ts";
+import { CLAIM_DEADLINE_MS } from "#core/domain/limits.ts";
+import { addJob, addTask, endWorld, jobOf, openWorld } from "#test/support/executor-world.ts";
+import * as limited from "#test/support/limited-world.ts";
+
+const late = () => new StoreUnavailable("did not end in time");
+
+for (const endsRows of [3, 60])
+  test(`claims of which the database ends those of ${endsRows} jobs: all are called; once it is quick, claims grow again`, async () => {
+    const world = openWorld({ slots: 300 });
+    const { clock, tables, shard, sent } = world;
+    const { jobs } = shard;
+    const { claimDue } = jobs;
+    let isSlow = true;
+    const limits: number[] = [];
+    jobs.claimDue = async (request) => {
+      limits.push(request.limit);
+      if (isSlow && request.limit > endsRows) {
+        await clock.sleep(CLAIM_DEADLINE_MS);
+        throw late();
+      }
+      return claimDue.call(jobs, request);
+    };
+    await clock.advance(1_000);
+    const count = endsRows * 10;
+    for (let n = 0; n < count; n++) addJob(tables, 0);
+    await clock.advance(40_000);
+    assert.equal(sent.length, count);
+    isSlow = false;
+    for (let n = 0; n < 1_000; n++) addJob(tables, 0);
+    limits.length = 0;
+    await clock.advance(5_000);
+    assert.equal(sent.length, count + 1_000);
+    assert.ok(Math.max(...limits) > 2 * endsRows, limits.join());
+    await endWorld(world);
+  });
+
+test("critical tasks of which the database makes a few in time: all are made and called", async () => {
+  const world = openWorld({ slots: 400 });
+  const { clock, tables, shard, sent } = world;
+  const { jobs } = shard;
+  const { takeCritical } = jobs;
+  jobs.takeCritical = (request, plan) =>
+    takeCritical.call(jobs, request, (due) => {
+      const planned = plan(due);
+      if (planned.jobs.length > 8) throw late();
+      return planned;
+    });
+  await clock.advance(1_000);
+  const atMs = tables.nowMs() + 1_500;
+  const schedule = { type: "at", at: new Date(atMs).toISOString() } as const;
+  for (let n = 0; n < 300; n++)
+    addTask(tables, { schedule, nextRunAtMs: atMs, priority: "critical" });
+  const other = addJob(tables, 0);
+  await clock.advance(20_000);
+  assert.equal(sent.length, 301);
+  assert.equal(jobOf(tables, other).status, "succeeded");
+  await endWorld(world);
+});
+
+for (const endsRows of [1, 20, 200])
+  test(`takes and results of limits of which the database ends ${endsRows} rows in time: all are called, once`, async () => {
+    const world = limited.openWorld({ slots: 400 });
+    const { clock, limits, shard, endpoints } = world;
+    const urls = Array.from({ length: 40 }, (_, n) => `https://w${n}.example.com`);
+    for (const url of urls) await limits.put(limited.keyOf(url), { concurrency: 20 });
+    await clock.advance(1_000);
+    const { takeLimited } = limits;
+    limits.takeLimited = async (request) => {
+      if (
+        request.lines.length + request.lines.reduce((sum, { jobsMax }) => sum + jobsMax, 0) >
+        3 * endsRows
+      )
+        throw late();
+      return takeLimited.call(limits, request);
+    };
+    const { jobs } = shard;
+    const { recordResults } = jobs;
+    jobs.recordResults = async (results, retention) => {
+      if (results.length > endsRows) throw late();
+      return recordResults.call(jobs, results, retention);
+    };
+    const count = Math.min(20, endsRows);
+    for (const url of urls)
+      for (let n = 0; n < count; n++) limited.addJob(world, url, limited.keyOf(url));
+    await clock.advance(60_000);
+    for (const url of urls) assert.equal(endpoints.starts.get(url)?.length, count);
+    assert.equal(limited.jobsWhere(world, "succeeded"), 40 * count);
+    await world.end();
+  });
