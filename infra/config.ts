@@ -7,6 +7,7 @@ import type { Node } from "constructs";
 import { DUE_SOON_COUNTED_MAX } from "#core/ports/metrics.ts";
 import { reconcilerEnv } from "#functions/reconciler/env.ts";
 import { executorEnv } from "#workers/executor/env.ts";
+import { connectionsFault } from "./mysql-connections.ts";
 
 /** `localstack`: what an emulator runs of a cell (emulated-cell.ts). */
 export type StageName = "dev" | "prod" | "localstack";
@@ -221,7 +222,7 @@ export function validateStage(stage: StageConfig): StageConfig {
       throw new ConfigError(`stage ${name}: two cells have the same ${part}`);
   }
   for (const cell of cells) {
-    const fault = wrongNumber(cell) ?? faultOf(cell);
+    const fault = wrongNumber(cell) ?? faultOf(cell) ?? connectionsFault(cell);
     if (fault !== null) throw new ConfigError(`stage ${name}, cell ${cell.name}: ${fault}`);
   }
   return stage;

@@ -1,7 +1,7 @@
 /** Stages are chosen by `-c stage=`; anything else in the context is a mistake that is named in one line. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
@@ -73,6 +73,11 @@ describe("figures of a cell", () => {
     of({ ...good, api: { ...good.api, ...change } });
   const workers = (change: Partial<CellConfig["workers"]>) =>
     of({ ...good, workers: { ...good.workers, ...change } });
+  const proxied = {
+    ...good,
+    data: { ...good.data, acuMax: 16, proxy: true },
+    workers: { ...good.workers, executorsMax: 50 },
+  };
   const refused: readonly [string, StageConfig][] = [
     ["no cells", of()],
     ["the same name", of(good, { ...good, region: "us-east-1" })],
@@ -98,6 +103,10 @@ describe("figures of a cell", () => {
       workers({ dueSoonPerExecutor: 30_000 }),
     ],
     ["dueSoonPerExecutor is 0", workers({ dueSoonPerExecutor: 0 })],
+    // 28 for each executor, and two for each of 400 environments: at its rate, the API answers two ways 200 requests in a second.
+    ["1024 connections to MySQL", workers({ executorsMax: 8 })],
+    ["8 ACU bear 1000", api({ ratePerSecond: 300, burst: 300 })],
+    ["16 ACU bear 2000", of({ ...proxied, data: { ...proxied.data, proxy: false } })],
     ["executorSpotPercent is 101", workers({ executorSpotPercent: 101 })],
     ["executorSpotPercent is 33.3", workers({ executorSpotPercent: 33.3 })],
     [
@@ -128,6 +137,21 @@ describe("figures of a cell", () => {
       );
     });
   }
+
+  it("takes as many executors as MySQL has connections for", () => {
+    for (const fits of [workers({ executorsMax: 7 }), data({ acuMax: 8 }), of(proxied)])
+      assert.equal(validateStage(fits), fits);
+  });
+
+  it("reckons with the pools that an executor has", () => {
+    const pools = ["shards.ts", "control-store.ts"].flatMap((file) => {
+      const path = resolve(import.meta.dirname, "../../adapters/mysql", file);
+      return [...readFileSync(path, "utf8").matchAll(/POOL_SIZE = (\d+);/g)].map(([, n]) =>
+        Number(n),
+      );
+    });
+    assert.deepEqual(pools, [10, 2, 2]);
+  });
 
   it("takes each private range", () => {
     for (const cidr of ["10.0.0.0/16", "172.16.0.0/16", "192.168.0.0/16"]) {
