@@ -27,7 +27,7 @@ export class Cell extends Stage {
     this.data = new DataStack(this, "data", { cell, name, network: this.network });
     const { mysql, history, secretsKey } = this.data;
 
-    const placement: Placement = {
+    const placement: NonNullable<Placement> = {
       vpc: this.network.vpc,
       subnets: { subnetGroupName: subnets.services.name },
       securityGroups: [this.network.serviceGroup],

@@ -20,7 +20,7 @@ import {
   DBClusterStorageType,
   ParameterGroup,
 } from "aws-cdk-lib/aws-rds";
-import { HostedRotation, Secret } from "aws-cdk-lib/aws-secretsmanager";
+import { type ISecret, Secret } from "aws-cdk-lib/aws-secretsmanager";
 import { Construct } from "constructs";
 import { tasksApiEnv } from "#functions/tasks-api/env.ts";
 import type { DataConfig } from "../config.ts";
@@ -35,8 +35,6 @@ export interface AuroraProps {
   readonly vpc: IVpc;
   readonly subnets: SubnetSelection;
   readonly securityGroup: ISecurityGroup;
-  /** Where functions run: the one that rotates the account is there too. */
-  readonly functions: { readonly securityGroup: ISecurityGroup; readonly subnets: SubnetSelection };
   /** Of the proxy, where there is one. */
   readonly proxy: {
     readonly securityGroup: ISecurityGroup;
@@ -63,8 +61,6 @@ const LOGS = ["audit", "error", "slowquery"];
 /** The certificate is checked against RDS's own authorities, which mysql2 carries. */
 const TLS = "?ssl=Amazon%20RDS";
 const APP_USER = "scheduler";
-const ROTATED_EVERY = Duration.days(30);
-const NOT_IN_PASSWORDS = " %+~`#$&*()|[]{}:;<>?!'/@\"\\";
 
 export class Aurora extends Construct {
   /** How workers connect. */
@@ -75,6 +71,8 @@ export class Aurora extends Construct {
   readonly asOwner: Database;
   /** The account of the app, which migrations make; username and password. */
   readonly appAccount: Secret;
+  /** The same, as whoever rotates it has to know it: with the cluster's address. */
+  readonly appAccountOfCluster: ISecret;
   readonly cluster: DatabaseCluster;
 
   constructor(scope: Construct, id: string, props: AuroraProps) {
@@ -90,26 +88,16 @@ export class Aurora extends Construct {
       },
       removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     });
-    this.#rotate(props);
+    acknowledge(this.appAccount, {
+      "AwsSolutions-SMG4":
+        "It is rotated, by the schema stack, where cdk-nag does not look: after the migrations that make the account",
+    });
+    this.appAccountOfCluster = this.appAccount.attach(this.cluster);
     const { clusterEndpoint, secret: owner } = this.cluster;
     if (owner === undefined) throw new Error("RDS keeps the owner's password");
     this.direct = databaseAt(clusterEndpoint.hostname, this.appAccount.secretArn);
     this.asOwner = databaseAt(clusterEndpoint.hostname, owner.secretArn);
     this.forFunctions = props.proxy === null ? this.direct : this.#addProxy(props.vpc, props.proxy);
-  }
-
-  /** By AWS's own function, in the app's own name. The first time is not now: migrations have to make the account. */
-  #rotate({ vpc, functions }: AuroraProps): void {
-    this.appAccount.attach(this.cluster).addRotationSchedule("Rotation", {
-      automaticallyAfter: ROTATED_EVERY,
-      rotateImmediatelyOnUpdate: false,
-      hostedRotation: HostedRotation.mysqlSingleUser({
-        vpc,
-        vpcSubnets: functions.subnets,
-        securityGroups: [functions.securityGroup],
-        excludeCharacters: NOT_IN_PASSWORDS,
-      }),
-    });
   }
 
   #makeCluster({ identifier, config, logRetention, vpc, subnets, securityGroup }: AuroraProps) {

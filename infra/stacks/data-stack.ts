@@ -33,10 +33,6 @@ export class DataStack extends Stack {
       vpc: network.vpc,
       subnets: { subnetGroupName: subnets.data.name },
       securityGroup: network.databaseGroup,
-      functions: {
-        securityGroup: network.serviceGroup,
-        subnets: { subnetGroupName: subnets.services.name },
-      },
       proxy: proxyGroup && {
         securityGroup: proxyGroup,
         subnets: { subnetGroupName: subnets.data.name },

@@ -1,5 +1,6 @@
 /**
- * Brings the databases to the newest schema, before anything newer starts: APIs, ticks and workers are deployed after this stack.
+ * Brings the databases to the newest schema, before anything newer starts: APIs, ticks and workers are deployed after this stack. And
+ * rotates the app's account, which migrations make.
  * A migration that fails fails the deploy here, with its reason, and what runs goes on as it was.
  */
 import { basename } from "node:path";
@@ -7,6 +8,7 @@ import { CustomResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
 import { Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { CfnFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
+import { HostedRotation, type ISecret, RotationSchedule } from "aws-cdk-lib/aws-secretsmanager";
 import { Provider } from "aws-cdk-lib/custom-resources";
 import type { Construct } from "constructs";
 import type { migrateEnv } from "#functions/migrate/env.ts";
@@ -20,13 +22,15 @@ import type { DataStack } from "./data-stack.ts";
 
 export interface SchemaStackProps {
   readonly cell: CellConfig;
-  readonly placement: Placement;
+  readonly placement: NonNullable<Placement>;
   readonly data: DataStack;
 }
 
 const MIGRATE_SECONDS = 600;
 /** After which CloudFormation gives up on an answer: later than the function itself. */
 const ANSWER_SECONDS = MIGRATE_SECONDS + 60;
+const ROTATED_EVERY = Duration.days(30);
+const NOT_IN_PASSWORDS = " %+~`#$&*()|[]{}:;<>?!'/@\"\\";
 
 export class SchemaStack extends Stack {
   constructor(scope: Construct, id: string, { cell, placement, data }: SchemaStackProps) {
@@ -65,12 +69,32 @@ export class SchemaStack extends Stack {
       logGroup,
     });
     boundRetries(provider);
-    new CustomResource(this, "Migrated", {
+    const migrated = new CustomResource(this, "Migrated", {
       resourceType: "Custom::Migrations",
       serviceToken: provider.serviceToken,
       serviceTimeout: Duration.seconds(ANSWER_SECONDS),
       // Changes with the migrations, and with the code that applies them: then CloudFormation calls it again.
       properties: { code: basename(bundleEntry("functions/migrate/handler.ts")) },
+    });
+    this.#rotate(data.mysql.appAccountOfCluster, placement).node.addDependency(migrated);
+  }
+
+  /**
+   * By AWS's own function, in the app's own name. The first time is not now; but the function is tried at once, by the account's password,
+   * and the account is made by migrations.
+   */
+  #rotate(secret: ISecret, placement: NonNullable<Placement>): RotationSchedule {
+    const { vpc, subnets: vpcSubnets, securityGroups } = placement;
+    return new RotationSchedule(this, "Rotation", {
+      secret,
+      automaticallyAfter: ROTATED_EVERY,
+      rotateImmediatelyOnUpdate: false,
+      hostedRotation: HostedRotation.mysqlSingleUser({
+        vpc,
+        vpcSubnets,
+        securityGroups,
+        excludeCharacters: NOT_IN_PASSWORDS,
+      }),
     });
   }
 

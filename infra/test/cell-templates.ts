@@ -10,6 +10,7 @@ export type Properties = Record<string, unknown>;
 export interface Resource {
   readonly Type: string;
   readonly Properties: Properties;
+  readonly DependsOn?: readonly string[];
   readonly DeletionPolicy?: string;
   readonly UpdateReplacePolicy?: string;
 }

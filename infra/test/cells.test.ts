@@ -10,7 +10,14 @@ import { AwsSolutionsChecks } from "cdk-nag";
 import type { IConstruct } from "constructs";
 import { Cell } from "../cell.ts";
 import { type CellConfig, readStage, type StageConfig, validateStage } from "../config.ts";
-import { makeApp, makeCell, resourcesOfCell, STAGES, stacksOf } from "./cell-templates.ts";
+import {
+  makeApp,
+  makeCell,
+  resourcesOf,
+  resourcesOfCell,
+  STAGES,
+  stacksOf,
+} from "./cell-templates.ts";
 
 interface Acknowledged {
   readonly rule: string;
@@ -84,6 +91,16 @@ describe("what is deployed after what", () => {
   it("migrations come after the data, and before everything that needs them", () => {
     assert.ok(schema.dependencies.includes(data));
     for (const stack of [api, ticks, workers]) assert.ok(stack.dependencies.includes(schema));
+  });
+
+  it("the app's password is rotated once migrations have made its account: the rotation is tried as soon as it is there", () => {
+    const rotations = resourcesOfCell(cell, "AWS::SecretsManager::RotationSchedule");
+    assert.equal(rotations.length, 1);
+    const [found] = resourcesOf(schema, "AWS::SecretsManager::RotationSchedule");
+    const [migrated] = resourcesOf(schema, "Custom::Migrations");
+    assert.ok(found && migrated);
+    assert.ok(found[1].DependsOn?.includes(migrated[0]));
+    assert.equal(found[1].Properties.RotateImmediatelyOnUpdate, false);
   });
 });
 
