@@ -63,7 +63,7 @@ export interface WorkersConfig {
   readonly executorsMax: number;
   /** Calls of one executor under way at once. */
   readonly executorSlots: number;
-  /** Out of a hundred executors beyond `executorsMin`, so many on Spot capacity, which AWS may take back with two minutes' notice. */
+  /** Out of a hundred executors beyond `executorsMin`, so many on Spot capacity, which AWS may take back with two minutes' notice; 100: but one. */
   readonly executorSpotPercent: number;
   /** Jobs due within a minute for each executor that scaling aims at. */
   readonly dueSoonPerExecutor: number;

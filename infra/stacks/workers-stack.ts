@@ -72,6 +72,8 @@ export class WorkersStack extends Stack {
     const { executorSlots, executorsMin, executorSpotPercent } = cell.workers;
     const denied = [cell.network.cidr, ...network.egressAddresses, ...ownHosts];
     const onSpot = executorSpotPercent > 0;
+    // ECS places nothing where the weight is 0, and does not say whether a base counts then.
+    const weight = Math.max(1, 100 - executorSpotPercent);
     return new WorkerService<typeof executorEnv>(this, "Executor", {
       cluster: this.cluster,
       image: workerImage(),
@@ -91,7 +93,7 @@ export class WorkersStack extends Stack {
       publicAddress: cell.network.executorEgress === "own-addresses",
       capacity: onSpot
         ? [
-            { capacityProvider: "FARGATE", base: executorsMin, weight: 100 - executorSpotPercent },
+            { capacityProvider: "FARGATE", base: executorsMin, weight },
             { capacityProvider: "FARGATE_SPOT", weight: executorSpotPercent },
           ]
         : [{ capacityProvider: "FARGATE", weight: 1 }],

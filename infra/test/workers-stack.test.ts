@@ -141,7 +141,8 @@ describe("options of executors", () => {
       .map(([, { Properties }]) => Properties.CapacityProviderStrategy)
       .sort((a, b) => JSON.stringify(a).length - JSON.stringify(b).length);
     assert.deepEqual(executor, [
-      { Base: 2, CapacityProvider: "FARGATE", Weight: 0 },
+      // Where a weight is 0, ECS places nothing.
+      { Base: 2, CapacityProvider: "FARGATE", Weight: 1 },
       { CapacityProvider: "FARGATE_SPOT", Weight: 100 },
     ]);
   });
