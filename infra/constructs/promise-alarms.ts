@@ -8,7 +8,9 @@ import { Duration } from "aws-cdk-lib";
 import {
   ComparisonOperator,
   type IMetric,
+  MathExpression,
   Metric,
+  Stats,
   TreatMissingData,
 } from "aws-cdk-lib/aws-cloudwatch";
 import { counter, gauge, gaugeOf, lateShare, PRIORITIES } from "./metrics.ts";
@@ -37,6 +39,8 @@ const OLDEST_SECONDS = { critical: 60, high: 80, normal: 240, low: 1_260 } as co
 const BEHIND_SECONDS = 60;
 /** 99.99 % of a month are 4 minutes: this much in 5 minutes spends a day's allowance of requests. */
 const FAILED_SHARE_MAX = 0.01;
+/** Of fewer requests the p99 is the longest: one test call of an endpoint that does not answer would be it. */
+const REQUESTS_MIN = 100;
 
 const fine = { missing: "fine", of: 1, bad: 1 } as const;
 const alive = { isBad: "below", threshold: 1, missing: "breaching" } as const;
@@ -177,8 +181,13 @@ export function apiAlarms(names: readonly string[]): AlarmSpec[] {
       {
         ...fine,
         name: `api-slow-${way}`,
-        says: "1 in 100 requests takes longer than 2 s",
-        metric: of("Latency", "p99"),
+        says: `1 in 100 requests takes longer than 2 s, of ${REQUESTS_MIN} in 5 minutes and more`,
+        metric: new MathExpression({
+          expression: `IF(requests >= ${REQUESTS_MIN}, p99, 0)`,
+          usingMetrics: { requests: of("Count", Stats.SAMPLE_COUNT), p99: of("Latency", "p99") },
+          period: FIVE,
+          label: `p99 ${way}`,
+        }),
         isBad: "above",
         threshold: 2_000,
         of: 3,

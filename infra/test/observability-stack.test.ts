@@ -77,6 +77,19 @@ for (const stage of STAGES) {
       assert.equal(named("nothing-made").EvaluationPeriods, stage === "prod" ? 15 : 60);
     });
 
+    it("of an API that is slow: no single request among a few rings, as the longest of them is their p99", () => {
+      for (const way of ["by-key", "by-iam"]) {
+        const { Metrics = [] } = named(`api-slow-${way}`) as { Metrics?: Properties[] };
+        const text = JSON.stringify(Metrics);
+        assert.match(text, /IF\(requests >= 100, p99, 0\)/);
+        for (const [name, statistic] of [
+          ["Count", "SampleCount"],
+          ["Latency", "p99"],
+        ])
+          assert.match(text, new RegExp(`"MetricName":"${name}".*?"Stat":"${statistic}"`));
+      }
+    });
+
     it("look at metrics that the code writes, by dimensions that it writes", () => {
       const refs = alarms
         .flatMap(metricsOf)
