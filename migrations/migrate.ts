@@ -41,6 +41,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const LOCK_WAIT_SECONDS = 1;
 /** In all shorter than the 600 s that the function of a deploy has. */
 const BLOCKED: Blocked = { everyMs: 10_000, forMs: 480_000 };
+/** A change of a large table says nothing for minutes: sooner than networks between (NAT, 350 s) forget a connection that is silent. */
+const KEEP_ALIVE_MS = 60_000;
 const ROOM = import.meta.dirname;
 
 /**
@@ -176,6 +178,7 @@ function open(mysqlUrl: string, database?: string): Kysely<unknown> {
     ...(database === undefined ? {} : { database }),
     connectionLimit: 1,
     connectTimeout: CONNECT_TIMEOUT_MS,
+    keepAliveInitialDelay: KEEP_ALIVE_MS,
     timezone: "Z",
   });
   // The database itself is made without it: nobody waits behind that.
