@@ -809,7 +809,7 @@ export interface CreateTasksArgs {
 export interface PutTaskArgs {
   /** The task's name, percent-encoded. */
   readonly name: string;
-  /** The ETag of the version to change, or several, separated by commas; another version is left alone, with 412. */
+  /** The ETag of the version to change, with its quotes, or several, separated by commas; another version is left alone, with 412. */
   readonly ifMatch?: string;
   /** `*`: create only; a task that exists is left alone, with 412. */
   readonly ifNoneMatch?: string;
@@ -824,7 +824,7 @@ export interface GetTaskArgs {
 export interface EditTaskArgs {
   /** The task's id. */
   readonly taskId: string;
-  /** The ETag of the version to change, or several, separated by commas; another version is left alone, with 412. */
+  /** The ETag of the version to change, with its quotes, or several, separated by commas; another version is left alone, with 412. */
   readonly ifMatch?: string;
   readonly body: TaskPatch;
 }
@@ -832,7 +832,7 @@ export interface EditTaskArgs {
 export interface DeleteTaskArgs {
   /** The task's id. */
   readonly taskId: string;
-  /** The ETag of the version to change, or several, separated by commas; another version is left alone, with 412. */
+  /** The ETag of the version to change, with its quotes, or several, separated by commas; another version is left alone, with 412. */
   readonly ifMatch?: string;
 }
 

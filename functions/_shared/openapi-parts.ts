@@ -99,7 +99,7 @@ export const REQUEST_HEADERS: Readonly<Record<RequestHeader, OpenApiParameter>> 
     in: "header",
     required: false,
     description:
-      "The ETag of the version to change, or several, separated by commas; another version is left alone, with 412.",
+      "The ETag of the version to change, with its quotes, or several, separated by commas; another version is left alone, with 412.",
     schema: { type: "string" },
   },
   "if-none-match": {

@@ -47,12 +47,20 @@ export function queryOf(
   return single;
 }
 
-/** The versions that If-Match names, any of which will do; null when any at all will. Tags that cannot be ours match nothing. */
+/**
+ * The versions that If-Match names, any of which will do; null when any at all will. Tags that cannot be ours match nothing. Throws 422
+ * for what is no tag: a version without its quotes, answered as one that has passed, would be read anew and sent so for ever.
+ */
 export function ifVersionsOf({ header }: ApiRequest): readonly number[] | null {
   const value = header("if-match")?.trim();
   if (value === undefined || value === "" || value === "*") return null;
-  return value.split(",").flatMap((tag) => {
-    const version = /^"(\d{1,15})"$/.exec(tag.trim())?.[1];
+  const tags = value.split(",").flatMap((tag) => tag.trim() || []);
+  if (tags.length === 0 || !tags.every((tag) => /^(W\/)?"[^"]*"$/.test(tag)))
+    throw fieldsProblem([
+      { field: "If-Match", message: 'has to be an ETag in its quotes, such as "3"' },
+    ]);
+  return tags.flatMap((tag) => {
+    const version = /^"(\d{1,15})"$/.exec(tag)?.[1];
     return version === undefined ? [] : [Number(version)];
   });
 }

@@ -253,6 +253,7 @@ test("PUT honours If-Match and If-None-Match", async () => {
   assertProblem(exists, 412, /version 1/);
   assert.equal(exists.headers.get("etag"), '"1"');
   assertProblem(await put({ "if-match": '"7"' }), 412, /version 1/);
+  assertProblem(await put({ "if-match": "1" }), 422, /^If-Match: has to be an ETag in its quotes/);
   assert.equal((await put({ "if-match": '"1"' })).status, 200);
   assert.equal((await put({ "if-match": '"7", "1"' })).status, 200);
   assert.equal((await put({ "if-match": "*" })).status, 200);

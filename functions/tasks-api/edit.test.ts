@@ -75,7 +75,7 @@ test("what is retried is kept, changed as a whole, and null goes back to everyth
   assert.equal((await patched({ retryOn: null })).version, version);
 });
 
-test("If-Match: the version asked for, any, or 412", async () => {
+test("If-Match: the version asked for, any, or 412; 422 for what is no ETag", async () => {
   await using api = await openApiInMemory();
   const { id } = await created(api.acme);
   const patch = (etag: string, description: string) =>
@@ -85,13 +85,16 @@ test("If-Match: the version asked for, any, or 412", async () => {
   assertProblem(stale, 412);
   assert.equal(stale.headers.get("etag"), '"2"');
   assertProblem(await patch('W/"2"', "b"), 412);
-  for (const none of ['"1", "3"', '"1",W/"2"', "2", '"2', '"1""2"'])
+  for (const none of ['"1", "3"', '"1",W/"2"', '"x"', '""'])
     assertProblem(await patch(none, "b"), 412);
+  for (const bad of ["2", '"2', '"1""2"', '"1" "2"', '"2", 2', '"2", *', "w/2", ",", "' '"])
+    assertProblem(await patch(bad, "b"), 422, ["If-Match"]);
   assert.equal((await patch("*", "b")).status, 200);
   const remove = (etag: string) =>
     api.acme("DELETE", `/v1/tasks/${id}`, undefined, { headers: { "if-match": etag } });
   assert.equal((await patch('"1", "3"', "c")).status, 200);
   assertProblem(await remove('"1", "2"'), 412);
+  assertProblem(await remove("4"), 422);
   assert.equal((await remove(',"x",W/"4" ,"4"')).status, 204);
 });
 
