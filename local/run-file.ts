@@ -13,7 +13,7 @@ const identitySchema = z.strictObject({
   commandHas: z.string(),
 });
 const runSchema = z.strictObject({
-  /** `ready`: the first call of the sample task has arrived. */
+  /** `ready`: the first call of the sample task has arrived, or none is to be waited for. */
   state: z.enum(["starting", "ready", "stopping"]),
   supervisor: identitySchema,
   api: z.string(),

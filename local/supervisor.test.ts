@@ -38,6 +38,15 @@ const server = createServer((request, response) => {
 server.listen(Number(process.env.API_PORT), "127.0.0.1");
 process.once("SIGTERM", () => process.exit(0));
 `;
+/** Answers as the gateway does to a tenant that is disabled. */
+const REFUSING = `
+import { createServer } from "node:http";
+createServer((request, response) => {
+  if (request.url !== "/v1/health") response.statusCode = 403;
+  response.end(JSON.stringify({ detail: "the tenant is disabled" }));
+}).listen(Number(process.env.API_PORT), "127.0.0.1");
+process.once("SIGTERM", () => process.exit(0));
+`;
 const WORKER = `setInterval(() => {}, 1000); process.once("SIGTERM", () => process.exit(0));`;
 /** Ignores SIGTERM: has to be killed. */
 const DEAF = `setInterval(() => {}, 1000); process.on("SIGTERM", () => {});`;
@@ -92,7 +101,7 @@ describe("the supervisor", () => {
 
   before(async () => {
     scripts = mkdtempSync(join(tmpdir(), "stand-ins-"));
-    for (const [name, text] of Object.entries({ GATEWAY, WORKER, DEAF, BROKEN })) {
+    for (const [name, text] of Object.entries({ GATEWAY, REFUSING, WORKER, DEAF, BROKEN })) {
       writeFileSync(join(scripts, `${name.toLowerCase()}.mjs`), text);
     }
     const { MYSQL_URL: _, ...env } = process.env;
@@ -244,6 +253,17 @@ describe("the supervisor", () => {
     assert.equal(await exit, 1);
     assert.match(output(), /gateway did not come up; it said: Error: MYSQL_URL is missing/);
     assert.equal(readRun(dir), null);
+  });
+
+  it("comes up without the sample task where the API refuses it, and says why", async () => {
+    const { child, exit, output, dir } = await start({ gateway: "refusing" });
+    await untilRun(dir, (each) => each.state === "ready");
+    assert.match(
+      output(),
+      /no sample task: PUT \S+ answered 403, the tenant is disabled; all else/,
+    );
+    child.kill("SIGINT");
+    assert.equal(await exit, 0);
   });
 
   it("refuses a taken API port in one line, before it starts anything", async () => {

@@ -190,14 +190,10 @@ async function introduce(stack: Stack, deps: SupervisorDeps, state: RunState): P
     `metrics  ${watched.map(({ name, env }) => `${name} :${env.METRICS_PORT}`).join("  ")}   (/metrics, /health)`,
   );
   say(`logs     ${stack.logDir}`);
-  const status = await makeSample(stack.apiUrl, `${stack.echoUrl}/sample`);
-  say(
-    status === "active"
-      ? "the task 'sample' calls a local endpoint every 5 s:"
-      : `the task 'sample' is ${status}: it makes no calls`,
-  );
-  // Somebody has paused it: then there is no first call to wait for.
-  if (status !== "active") state.setReady();
+  const sample = await makeSample(stack.apiUrl, `${stack.echoUrl}/sample`);
+  say(sample.line);
+  // Without it there is no first call to wait for.
+  if (!sample.isCalled) state.setReady();
   await Promise.all([untilReady(stack, state, stop), showCalls(stack, deps, state)]);
 }
 
@@ -262,10 +258,10 @@ async function isHealthy(apiUrl: string, stop: AbortSignal): Promise<boolean> {
 
 async function showCalls(stack: Stack, deps: SupervisorDeps, state: RunState): Promise<void> {
   const startedAtMs = Date.now();
-  const late = setTimeout(
-    () => deps.say(`no call has arrived yet: the logs in ${stack.logDir} may say why`),
-    FIRST_CALL_WORD_MS,
-  );
+  const late = setTimeout(() => {
+    if (state.run().state === "starting")
+      deps.say(`no call has arrived yet: the logs in ${stack.logDir} may say why`);
+  }, FIRST_CALL_WORD_MS);
   await watchCalls(stack.echoUrl, deps.stop, (call) => {
     clearTimeout(late);
     deps.say(describeCall(call, startedAtMs));
