@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endpointKey, type LimitKey } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import { LINES_HELD_MAX } from "#core/domain/limits.ts";
+import { LINE_HELD_MAX, LINES_HELD_MAX } from "#core/domain/limits.ts";
 import { PRIORITIES } from "#core/domain/queue.ts";
 import { addJob, keyOf, openWorld } from "#test/support/limited-world.ts";
 
@@ -51,5 +51,18 @@ test("more jobs than an executor holds wait in one tenant's wide lines, whose ca
   for (let i = 0; i < 5; i++) addJob(world, URL, key, { tenantId: OTHER });
   await clock.advance(1_500);
   assert.equal(endpoints.starts.get(URL)?.length, 5);
+  await world.end();
+});
+
+test("a wide limit is used up where slots allow it, although fewer jobs wait in hand", async () => {
+  const most = LINE_HELD_MAX + 100;
+  const world = openWorld({ slots: most + 50, callMs: () => 20_000 });
+  const { clock, limits, endpoints } = world;
+  const key = endpointKey(OTHER, URL) as LimitKey;
+  await limits.put(key, { concurrency: most });
+  await clock.advance(1_000);
+  for (let i = 0; i < most + 50; i++) addJob(world, URL, key, { tenantId: OTHER });
+  await clock.advance(5_000);
+  assert.equal(endpoints.open.get(URL), most);
   await world.end();
 });

@@ -3,7 +3,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tenantKey } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import { addJob, FREE, jobsWhere, keyOf, openWorld, SLOW } from "#test/support/limited-world.ts";
+import {
+  addJob,
+  FREE,
+  jobsWhere,
+  keyOf,
+  openWorld,
+  SLOW,
+  TENANT,
+} from "#test/support/limited-world.ts";
 
 /** The most that started in a second, whenever it begins. */
 function mostInSecond(startsAtMs: readonly number[]): number {
@@ -91,4 +99,31 @@ test("a tenant's rate holds over its endpoints, whose own are slower", async () 
   assert.ok(starts.length > 150, `${starts.length} calls`);
   for (const url of urls) assert.ok(mostInSecond(endpoints.starts.get(url) ?? []) <= 2);
   await world.end();
+});
+
+test("a rate is used up however long its calls last: those that are under way keep no other from being taken", async () => {
+  for (const executors of [1, 3])
+    for (const key of [keyOf(SLOW), tenantKey(TENANT)]) {
+      const world = openWorld({ executors, slots: 200, staggerMs: 300, callMs: () => 25_000 });
+      const { clock, limits, endpoints } = world;
+      await limits.put(key, { perSecond: 5 });
+      await clock.advance(2_000);
+      for (let i = 0; i < 300; i++) addJob(world, SLOW, key, { timeoutMs: 60_000 });
+      await clock.advance(30_000);
+      const starts = endpoints.starts.get(SLOW) ?? [];
+      assert.ok(starts.length >= 0.9 * 5 * 30, `${executors}: ${starts.length} of 150 calls`);
+      assert.ok(mostInSecond(starts) <= 6);
+    }
+});
+
+test("where calls hang until all slots are full, few more jobs of a rate are in hand", async () => {
+  const world = openWorld({ executors: 3, slots: 20, staggerMs: 300, callMs: () => 120_000 });
+  const { clock, limits, endpoints } = world;
+  await limits.put(keyOf(SLOW), { perSecond: 5 });
+  await clock.advance(2_000);
+  for (let i = 0; i < 200; i++) addJob(world, SLOW, keyOf(SLOW), { timeoutMs: 150_000 });
+  await clock.advance(60_000);
+  assert.equal(endpoints.open.get(SLOW), 60);
+  const inHand = jobsWhere(world, "running");
+  assert.ok(inHand <= 60 + 3 * 8, `${inHand} jobs`);
 });

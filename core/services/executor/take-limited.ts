@@ -69,7 +69,7 @@ interface Asked {
   /** Of its own key and its tenant's. */
   readonly slots: number;
   readonly tenantSlots: number;
-  /** Jobs that it would have held. */
+  /** Jobs that it would have had besides the calls under way. */
   readonly target: number;
   readonly atMs: number;
   /** It gave all that it was asked for: it probably has more. */
@@ -118,7 +118,7 @@ export class LimitedTaking {
   runsDry(key: LimitKey): boolean {
     const asked = this.#asked.get(key);
     if (asked === undefined || !asked.more) return false;
-    if (2 * this.#deps.held.lines.lookAt(key).held > asked.target) return false;
+    if (2 * this.#deps.held.lines.lookAt(key).unstarted > asked.target) return false;
     asked.more = false;
     return true;
   }
@@ -261,13 +261,13 @@ export class LimitedTaking {
     const target = isStuck
       ? FIRST_JOBS
       : jobsToHold(view, slotsMax, tenantSlotsMax, { aheadMs, periodMs });
-    const isShort = queues.length > 0 && 2 * view.held <= target;
+    const isShort = queues.length > 0 && 2 * view.unstarted <= target;
     const wantsSlots =
       eager &&
       (before?.slotsNotBeforeMs ?? 0) <= nowMs &&
       (lacks(own, slotsMax) || (tenant !== null && lacks(tenant, tenantSlotsMax)));
-    const most = Math.max(0, room, least - view.held);
-    const jobsMax = isShort ? Math.min(most, target - view.held) : 0;
+    const most = Math.max(0, room, least - view.unstarted);
+    const jobsMax = isShort ? Math.min(most, target - view.unstarted) : 0;
     const startsMax = view.lackingStarts;
     const isOld = eager && (before === undefined || nowMs - before.atMs > REFRESH_MS);
     if (jobsMax === 0 && startsMax === 0 && !wantsSlots && !isOld) return null;
@@ -323,7 +323,7 @@ export class LimitedTaking {
       if (asked === undefined) continue;
       if (answer === undefined) {
         // Another executor takes from it at this moment.
-        soon ||= 4 * this.#deps.held.lines.lookAt(key).held <= asked.target;
+        soon ||= 4 * this.#deps.held.lines.lookAt(key).unstarted <= asked.target;
         continue;
       }
       const { limit, slots, tenant, startsAtMs = [] } = answer;
@@ -356,25 +356,29 @@ function slotsToAsk(
   return Math.max(slots, Math.min(concurrency, wanted));
 }
 
-/** Jobs that a line should have here: what it does until the poll after the next. */
+/** Jobs that a line should have here besides the calls under way: what it does until the poll after the next. */
 function jobsToHold(
-  { own, tenant, meanMs }: LineView,
+  view: LineView,
   slotsMax: number,
   tenantSlotsMax: number,
   { aheadMs, periodMs }: { readonly aheadMs: number; readonly periodMs: number },
 ): number {
+  const { own, tenant, meanMs, held, unstarted } = view;
   if (own.limit === undefined) return FIRST_JOBS;
+  const underWay = held - unstarted;
   const bounds: number[] = [LINE_HELD_MAX];
-  for (const [view, slots] of [
+  for (const [key, slots] of [
     [own, slotsMax],
     [tenant, tenantSlotsMax],
   ] as const) {
-    const { concurrency = null, perSecond = null } = view?.limit ?? {};
+    const { concurrency = null, perSecond = null } = key?.limit ?? {};
     if (concurrency !== null)
-      bounds.push(slots * (1 + Math.max(1, (2 * periodMs) / Math.max(1, meanMs ?? periodMs))));
+      bounds.push(
+        slots * (1 + Math.max(1, (2 * periodMs) / Math.max(1, meanMs ?? periodMs))) - underWay,
+      );
     if (perSecond !== null) bounds.push(1 + (perSecond * (aheadMs + LIMIT_START_AHEAD_MS)) / 1_000);
   }
-  return Math.max(FIRST_JOBS, Math.ceil(Math.min(...bounds)));
+  return Math.max(FIRST_JOBS - underWay, Math.ceil(Math.min(...bounds)));
 }
 
 function lacks({ limit, slots }: KeyView, slotsMax: number): boolean {
