@@ -343,3 +343,21 @@ function occurrencesUpToNow(schedule: Schedule, fromMs: number): number {
   }
   return count;
 }
+
+test("a save that changes nothing sets a stopped schedule going again", () => {
+  const locked = lock({ error: "no such zone", nextRunAtMs: null });
+  const { task } = written(edit(locked, {}));
+  assert.equal(task.error, null);
+  assert.equal(task.nextRunAtMs, NOW_MS + 60_000);
+});
+
+test("a paused task whose pause has not reached all of its jobs stays paused when it is edited", () => {
+  const locked = lock({ status: "paused" }, NOW_MS + 40_000);
+  for (const changes of [{ timeoutMs: 5_000 }, { priority: "low" as const }])
+    assert.equal(written(edit(locked, changes)).task.status, "paused");
+});
+
+test("a save that changes nothing of a schedule that still cannot go on changes no version", () => {
+  const locked = lock({ endAtMs: NOW_MS - 1, error: "no such zone", nextRunAtMs: null });
+  assert.deepEqual(edit(locked, {}), { kind: "unchanged" });
+});

@@ -68,7 +68,9 @@ export function decideEdit(
   const newTiming = !isSameTiming(task, edited);
   const { change } = secrets;
   const movedToMs = context.otherZoneData === true ? null : movedRun(task, nowMs);
-  const inOrder = task.error === null && movedToMs === null;
+  // Any edit sets a stopped schedule going again, if it can go on by now.
+  const revived = task.error !== null && firstRunAfter(edited, nowMs).kind === "run";
+  const inOrder = !revived && movedToMs === null;
   if (isSame(task, edited) && !newRequest && change === null && inOrder)
     return { kind: "unchanged" };
   const newVersion: TaskVersion | null = newRequest
@@ -76,8 +78,6 @@ export function decideEdit(
     : null;
   const nextRunAtMs = movedToMs ?? task.nextRunAtMs;
   const saved: Task = { ...edited, nextRunAtMs, version: task.version + 1, updatedAtMs: nowMs };
-  // Any edit sets a stopped schedule going again, if it can go on by now.
-  const revived = task.error !== null && firstRunAfter(saved, nowMs).kind === "run";
   const edit = changeTask(locked, saved, newVersion, {
     ...context,
     restarts: newTiming || revived,
