@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TenantId, WorkerId } from "#core/domain/ids.ts";
+import { makeWorkerId } from "#core/domain/ids.ts";
 import { POLL_PERIOD_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
 import { addExecutor, addJob, endWorld, openWorld } from "#test/support/executor-world.ts";
 
@@ -84,4 +85,20 @@ test("an executor whose claims take longer than the period makes a pause after e
   const [, ...pauses] = watched.pauses.filter(Number.isFinite);
   assert.ok(pauses.length > 5);
   assert.ok(Math.min(...pauses) >= POLL_PERIOD_MS / 10);
+});
+
+test("among very many executors each still polls every two seconds, and its calls start", async () => {
+  const world = openWorld();
+  const { clock, shard, tables, sent } = world;
+  for (let i = 0; i < 60; i++)
+    await shard.workers.register(makeWorkerId(new Uint8Array(16).fill(100 + i)), 600_000);
+  await clock.advance(20_000);
+  for (let i = 0; i < 10; i++) {
+    const id = addJob(tables, 1_000);
+    const dueMs = clock.nowMs() + 1_000;
+    await clock.advance(6_000);
+    const call = sent.find(({ headers }) => headers["idempotency-key"] === id);
+    assert.ok(call !== undefined && call.atMs - dueMs < 2_500, `${call && call.atMs - dueMs} ms`);
+  }
+  await endWorld(world);
 });

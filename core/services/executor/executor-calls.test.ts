@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { masterKeyOf } from "#adapters/crypto/key-file.ts";
+import type { JobId } from "#core/domain/ids.ts";
+import { FAILURE_BODY_BYTES_KEPT, SUCCESS_BODY_BYTES_KEPT } from "#core/domain/limits.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import type { ClaimRequest, QueueHead } from "#core/ports/job-store.ts";
 import type { KeyContext } from "#core/ports/secrets.ts";
@@ -255,4 +257,25 @@ test("two executors on one shard share 1,000 jobs: each is sent once", async () 
   await settle();
   assert.equal(await endWorld(world), true);
   assert.equal(await other.ended, true);
+});
+
+test("of an answer as much is kept as its call is worth: of a failure and of a test more than of a success", async () => {
+  const long = "é".repeat(100_000);
+  let status = 200;
+  const world = openWorld({ endpoint: () => ({ status, more: { responseBody: long } }) });
+  const { clock, tables } = world;
+  await clock.advance(100);
+  const keptOf = async (id: JobId) => {
+    await clock.advance(3_000);
+    const [attempt] = Object.values(jobOf(tables, id).attempts);
+    return new TextEncoder().encode(attempt?.responseBody ?? "").length;
+  };
+  assert.equal(await keptOf(addJob(tables, 0)), SUCCESS_BODY_BYTES_KEPT);
+  const { task } = addTask(tables);
+  const tested = makeManualJob(task, "test", tables.nowMs(), 1, null);
+  tables.insertJobs([tested]);
+  assert.equal(await keptOf(tested.id), FAILURE_BODY_BYTES_KEPT);
+  status = 500;
+  assert.equal(await keptOf(addJob(tables, 0)), FAILURE_BODY_BYTES_KEPT);
+  await endWorld(world);
 });

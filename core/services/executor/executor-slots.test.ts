@@ -246,3 +246,14 @@ for (const priority of ["normal", "critical"] as const)
     assert.ok(sent.length < 4_000, "the others have not ended");
     await endWorld(world);
   });
+
+test("an executor of many slots fills them all, however long its first calls last", async () => {
+  const slots = 200;
+  const world = openWorld({ slots, endpoint: () => ({ status: 200, afterMs: 20_000 }) });
+  const { clock, tables, executor } = world;
+  await clock.advance(100);
+  for (let i = 0; i < 2 * slots; i++) addJob(tables, 0, { tenantId: `tenant-${i}` as TenantId });
+  await clock.advance(3_000);
+  assert.ok(executor.load.sending >= slots, `${executor.load.sending} calls under way`);
+  await endWorld(world);
+});

@@ -328,3 +328,66 @@ test("a line is as quick as its calls were", () => {
   lines.remove(one, 130);
   assert.equal(lines.lookAt(TENANT).meanMs, 30);
 });
+
+test("of a tenant's lines that wait for its own limit, the most urgent head goes first, then the longest due", () => {
+  const lines = new LimitLines<Item>();
+  const late = item(A, 32, 50);
+  const early = item(B, 32, 40);
+  const urgent = item(TENANT, 16, 60);
+  lines.grant(
+    [A, B].map((key) => ({ key, limit: atOnce(1), slots: 1, takenAtMs: 0 })),
+    0,
+  );
+  lines.grant([{ key: TENANT, limit: atOnce(1), slots: 1, takenAtMs: 0 }], 0);
+  for (const one of [late, early, urgent]) {
+    lines.add(one);
+    lines.offer(one);
+  }
+  const order: Item[] = [];
+  for (;;) {
+    const [next, ...more] = lines.admit(100);
+    if (next === undefined) break;
+    assert.deepEqual(more, [], "one slot");
+    order.push(next);
+    lines.remove(next, 100);
+  }
+  assert.deepEqual(order, [urgent, early, late]);
+});
+
+test("a job that goes before its time takes no other out of its line", () => {
+  const lines = new LimitLines<Item>();
+  const early = item(A);
+  const due = [item(A), item(A)];
+  lines.grant([{ key: A, limit: atOnce(2), slots: 0, takenAtMs: 0 }], 0);
+  lines.grant([{ key: TENANT, limit: null, slots: 0, takenAtMs: 0 }], 0);
+  for (const one of [early, ...due]) lines.add(one);
+  for (const one of due) lines.offer(one);
+  lines.remove(early, 0);
+  assert.equal(lines.lookAt(A).waiting, 2);
+  lines.grant([{ key: A, limit: atOnce(2), slots: 2, takenAtMs: 1 }], 1);
+  assert.deepEqual(lines.admit(1), due);
+});
+
+test("where lines of a tenant wait for instants of their rates, the first of those wakes", () => {
+  for (const [ofA, ofB] of [
+    [10, 20],
+    [20, 10],
+  ] as const) {
+    const lines = new LimitLines<Item>();
+    const rate = { concurrency: null, perSecond: 1 };
+    lines.grant(
+      [
+        { key: A, limit: rate, slots: 0, takenAtMs: 0, startsAtMs: [ofA] },
+        { key: B, limit: rate, slots: 0, takenAtMs: 0, startsAtMs: [ofB] },
+        { key: TENANT, limit: null, slots: 0, takenAtMs: 0 },
+      ],
+      0,
+    );
+    for (const one of [item(A), item(B)]) {
+      lines.add(one);
+      lines.offer(one);
+    }
+    assert.deepEqual(lines.admit(0), []);
+    assert.equal(lines.wakeAtMs, 10);
+  }
+});

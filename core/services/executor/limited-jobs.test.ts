@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tenantKey } from "#core/domain/call-limit.ts";
+import type { TenantId } from "#core/domain/ids.ts";
+import { RESULTS_WAITING_MAX } from "#core/domain/limits.ts";
 import {
   addJob,
   FREE,
@@ -11,6 +13,7 @@ import {
   SLOW,
   TENANT,
 } from "#test/support/limited-world.ts";
+import { Outbox } from "./outbox.ts";
 
 test("a limit of five over three executors: never six at once, all five nearly all the time, others not held up", async () => {
   const world = openWorld({ executors: 3 });
@@ -196,4 +199,82 @@ test("the database's clock is set forward: no executor takes the slots of others
       await clock.advance(10_000);
       assert.equal(endpoints.most.get(SLOW), 2, `${stepMs} ms, ${at} ms later`);
     }
+});
+
+test("a lease that lapses while a job that its limit has let go waits for a slot of its executor: it goes back, and the limit holds", async () => {
+  for (let at = 0; at < 1_000; at += 200) {
+    const world = openWorld({
+      ...{ executors: 2, staggerMs: 15_000, slots: 2 },
+      callMs: ({ url }) => (url.startsWith(SLOW) ? 25_000 : 20_500),
+    });
+    const { clock, limits, endpoints } = world;
+    const key = keyOf(SLOW);
+    await limits.put(key, { concurrency: 1 });
+    await clock.advance(1_000);
+    for (let i = 0; i < 3; i++) addJob(world, FREE, null, { tenantId: `busy-${i}` as TenantId });
+    await clock.advance(1_000);
+    assert.equal(endpoints.open.get(FREE), 3, "no slot is free");
+    addJob(world, SLOW, key);
+    await clock.advance(3_000);
+    world.break("renew");
+    await clock.advance(5_500);
+    world.break(null);
+    await clock.advance(8_000 + at);
+    addJob(world, SLOW, key);
+    await clock.advance(60_000);
+    assert.equal(endpoints.most.get(SLOW), 1, `${at} ms`);
+    await clock.advance(60_000);
+    assert.equal(jobsWhere(world, "succeeded"), 5);
+  }
+});
+
+test("a wide limit of short calls is nearly used up: as many jobs are in hand as its slots do until the poll after the next", async () => {
+  const world = openWorld({ slots: 40, callMs: () => 50 });
+  const { clock, limits } = world;
+  await limits.put(keyOf(SLOW), { concurrency: 20 });
+  await clock.advance(1_000);
+  for (let i = 0; i < 3_000; i++) addJob(world, SLOW, keyOf(SLOW));
+  await clock.advance(2_000);
+  const before = jobsWhere(world, "succeeded");
+  await clock.advance(4_000);
+  const done = jobsWhere(world, "succeeded") - before;
+  assert.ok(done >= 0.8 * 20 * 4 * 20, `${done} of 1600`);
+});
+
+test("a limit that is raised or taken away is heard of within seconds by who has all that waits in hand, however long calls last", async () => {
+  for (const raised of [{ concurrency: 2 }, { concurrency: null }]) {
+    const world = openWorld({ callMs: () => 60_000 });
+    const { clock, limits, endpoints } = world;
+    const key = keyOf(SLOW);
+    await limits.put(key, { concurrency: 1 });
+    await clock.advance(1_000);
+    for (let i = 0; i < 2; i++) addJob(world, SLOW, key, { timeoutMs: 120_000 });
+    await clock.advance(5_000);
+    assert.equal(endpoints.open.get(SLOW), 1);
+    await limits.put(key, raised);
+    await clock.advance(5_000);
+    assert.equal(endpoints.open.get(SLOW), 2, JSON.stringify(raised));
+    await clock.advance(60_000);
+    await world.end();
+  }
+});
+
+test("while very many results wait to be stored, no more jobs are taken, with a limit or without", async ({
+  mock,
+}) => {
+  const world = openWorld();
+  const { clock, limits, verbs } = world;
+  const key = keyOf(SLOW);
+  await limits.put(key, { concurrency: 5 });
+  await clock.advance(1_000);
+  const { mock: waiting } = mock.getter(Outbox.prototype, "waiting", () => RESULTS_WAITING_MAX);
+  addJob(world, SLOW, key);
+  addJob(world, FREE, null);
+  verbs.clear();
+  await clock.advance(5_000);
+  assert.deepEqual([verbs.has("poll"), jobsWhere(world, "waiting")], [true, 1]);
+  assert.deepEqual([verbs.has("takeLimited"), verbs.has("claimDue")], [false, false]);
+  waiting.restore();
+  await clock.advance(5_000);
+  assert.equal(jobsWhere(world, "succeeded"), 2);
 });

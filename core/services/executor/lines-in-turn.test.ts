@@ -4,8 +4,8 @@ import fc from "fast-check";
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import { LIMIT_LINES_LISTED_MAX, LIMIT_LINES_MAX } from "#core/domain/limits.ts";
 import { QUEUES } from "#core/domain/queue.ts";
-import type { QueueOfLine } from "#core/ports/limit-store.ts";
-import { linesInTurn } from "./lines-in-turn.ts";
+import type { LineRequest, QueueOfLine } from "#core/ports/limit-store.ts";
+import { byUrgency, linesInTurn } from "./lines-in-turn.ts";
 
 /** As a store lists them. */
 function listFrom(all: readonly QueueOfLine[], after: LimitKey | null): QueueOfLine[] {
@@ -56,5 +56,23 @@ test("however many lines wait, in however many lanes, each has its turn within a
       },
     ),
     { numRuns: 30 },
+  );
+});
+
+test("of what is asked for, the most urgent line comes first, then the longest due; one that lists no job last", () => {
+  const line = (name: string, ...headsMs: [queue: number, headMs: number][]): LineRequest => ({
+    key: name as LimitKey,
+    ...{ queues: [], slotsMax: 1, tenantSlotsMax: 1, jobsMax: 1 },
+    ...(headsMs.length > 0 && { headsMs: new Map(headsMs) }),
+  });
+  const lines = [
+    line("none"),
+    line("low", [48, 1]),
+    line("later", [16, 9]),
+    line("high", [16, 5], [48, 0]),
+  ];
+  assert.deepEqual(
+    lines.sort(byUrgency).map(({ key }) => key),
+    ["high", "later", "low", "none"],
   );
 });

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { START_WINDOW_MS } from "#core/domain/limits.ts";
+import { Lease } from "./lease.ts";
+
+test("a process that stood still: the lease has lapsed, also where a renewal's answer is heard before the timer", async () => {
+  let nowMs = 0;
+  let answerAtMs = 0;
+  const clock = { monotonicMs: () => nowMs, setTimer: () => () => {} } as never;
+  const random = { bytes: (length: number) => new Uint8Array(length), unit: () => 0 };
+  const workers = {
+    register: async () => {},
+    renew: async () => {
+      nowMs = answerAtMs;
+      return { kind: "held" };
+    },
+  } as never;
+  const lease = new Lease({ clock, random, workers });
+  let told = 0;
+  lease.onLapse = () => told++;
+  await lease.renewOnce();
+  answerAtMs = START_WINDOW_MS - 1;
+  await lease.renewOnce();
+  assert.deepEqual([told, lease.lapses], [0, 0]);
+  nowMs = 1_000;
+  answerAtMs = START_WINDOW_MS;
+  await lease.renewOnce();
+  assert.deepEqual([told, lease.lapses], [1, 1]);
+});
+
+test("no call starts later than the start window after the last renewal, nor after the last poll", async () => {
+  let nowMs = 0;
+  const clock = { monotonicMs: () => nowMs, setTimer: () => () => {} } as never;
+  const random = { bytes: (length: number) => new Uint8Array(length), unit: () => 0 };
+  const workers = { register: async () => {}, renew: async () => ({ kind: "held" }) } as never;
+  const lease = new Lease({ clock, random, workers });
+  const startsAt = (atMs: number) => {
+    nowMs = atMs;
+    return lease.mayStart();
+  };
+  await lease.renewOnce();
+  assert.equal(startsAt(0), false, "no poll yet");
+  lease.notePoll(3_000);
+  assert.equal(startsAt(START_WINDOW_MS - 1), true);
+  assert.equal(startsAt(START_WINDOW_MS), false, "renewed at 0");
+  nowMs = 4_000;
+  await lease.renewOnce();
+  assert.equal(startsAt(3_000 + START_WINDOW_MS - 1), true);
+  assert.equal(startsAt(3_000 + START_WINDOW_MS), false, "polled at 3 s");
+});
