@@ -16,7 +16,7 @@ const PEAK_IN_MS = 200_000;
 const TICK_COSTS_MS = 2_000;
 
 /** A scheduler whose every tick that finds something takes its time, over tasks that are all due at one instant. */
-function schedulerBefore(tasks: number, dueInMs: number) {
+function schedulerBefore(tasks: number, dueInMs: number, tickCostsMs = TICK_COSTS_MS) {
   const clock = new ManualClock(Date.UTC(2026, 5, 1, 8, 50, 0));
   const shards = openMemoryShards({ clock });
   const [shard] = shards.all();
@@ -34,7 +34,7 @@ function schedulerBefore(tasks: number, dueInMs: number) {
   const slow: Pick<TaskStore, "materialize" | "lookAhead"> = {
     async materialize(bounds, plan) {
       const done = await shard.tasks.materialize(bounds, plan);
-      if (done !== null) await clock.advance(TICK_COSTS_MS);
+      if (done !== null) await clock.advance(tickCostsMs);
       return done;
     },
     lookAhead(...args) {
@@ -48,7 +48,8 @@ function schedulerBefore(tasks: number, dueInMs: number) {
     const endMs = clock.nowMs() + ms;
     while (clock.nowMs() < endMs) await clock.advance(await scheduler.tickOnce());
   };
-  return { clock, jobs: shards.tables.jobs, shard, atMs, ids, runFor, looks: () => looks };
+  const { tables } = shards;
+  return { clock, tables, jobs: tables.jobs, shard, atMs, ids, runFor, looks: () => looks };
 }
 
 test("30,000 tasks due in one second are made before it, though ticks take a minute for them; an edit in between wins", async () => {
@@ -146,4 +147,42 @@ test("a span ahead is a peak when ticks take longer for it than it lasts", () =>
   assert.equal(peakUntil(ahead(60_000, 60_999), ratePerSecond), 60_999);
   assert.equal(peakUntil(ahead(60_000, 61_000), ratePerSecond), null);
   assert.equal(peakUntil(ahead(60_000, null), ratePerSecond), null);
+});
+
+test("a peak that others are making is looked at once a tick, not without end", async () => {
+  const clock = new ManualClock(Date.UTC(2026, 5, 1, 8, 50, 0));
+  const firstMs = clock.nowMs() + PEAK_IN_MS;
+  let looks = 0;
+  const tasks: Pick<TaskStore, "materialize" | "lookAhead"> = {
+    materialize: async () => null,
+    lookAhead: async () => {
+      looks++;
+      return { nowMs: clock.nowMs(), priorities: [{ firstMs, deepMs: firstMs }] };
+    },
+  };
+  const deps = { tasks, metrics: openMetrics("scheduler"), clock, retention: RETENTION };
+  const scheduler = new Scheduler(deps);
+  const endMs = clock.nowMs() + 10_000;
+  for (let ticks = 0; ticks < 1_000 && clock.nowMs() < endMs; ticks++)
+    await clock.advance(await scheduler.tickOnce());
+  assert.equal(clock.nowMs(), endMs);
+  assert.equal(looks, 11);
+});
+
+test("while a peak of urgent tasks is made minutes before it, what is due before is made in time", async () => {
+  const peakTasks = 9_000;
+  const { clock, tables, jobs, runFor } = schedulerBefore(peakTasks, PEAK_IN_MS, 6_000);
+  await runFor(10_000);
+  assert.ok(jobs.size > 0 && jobs.size < peakTasks);
+  const soonMs = clock.nowMs() + HORIZON_MS + 2_000;
+  const schedule = { type: "at" as const, at: new Date(soonMs).toISOString() };
+  const soon = buildTask(clock.nowMs(), {
+    random: new Uint8Array(8).fill(9),
+    task: { schedule, nextRunAtMs: soonMs, priority: "low" },
+  });
+  tables.tasks.set(soon.task.id, soon.task);
+  tables.addVersion(soon.version);
+  await runFor(HORIZON_MS + 2_000);
+  assert.ok([...jobs.values()].some(({ taskId }) => taskId === soon.task.id));
+  assert.ok(jobs.size < peakTasks, "the peak is being made still");
 });
