@@ -225,3 +225,14 @@ test("resume of a run that has passed by today's rules of its time zone, and not
     assert.equal(written(before).task.nextRunAtMs, passedMs, "ahead by both: where it belongs");
   }
 });
+
+test("what passed during a pause is counted up to now, and no further than the window", () => {
+  const fromMs = NOW_MS - 150_000;
+  const count = (endAtMs: number) =>
+    written(
+      decideResume(lock({ status: "paused", nextRunAtMs: fromMs, endAtMs }), CONTEXT),
+    ).makeJobs.map(({ covers }) => covers);
+  assert.deepEqual(count(NOW_MS + 86_400_000), [{ count: 3, fromMs, toMs: fromMs + 120_000 }]);
+  assert.deepEqual(count(fromMs + 60_001), [{ count: 2, fromMs, toMs: fromMs + 60_000 }]);
+  assert.deepEqual(count(fromMs + 60_000), [{ count: 1, fromMs, toMs: fromMs }]);
+});

@@ -92,3 +92,8 @@ test("property: what a schedule has for its next run is never moved, and what is
     { numRuns: 500 },
   );
 });
+
+test("of runs that are nearer to each other than rules move, the nearest is taken, none before it", () => {
+  const hourly: Schedule = { type: "cron", expression: "15 8-20 * * *", ...VANCOUVER };
+  assert.equal(moved(hourly, "2027-01-15T18:00:00Z", BEFORE), "2027-01-15T18:15:00Z");
+});

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { openMemoryHistory } from "#adapters/memory/history-store.ts";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { endpointKey } from "#core/domain/call-limit.ts";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import { historyEntryOf } from "#core/domain/history.ts";
 import type { Job } from "#core/domain/job.ts";
 import { buildTask, plannedJob } from "#test/contract/builders.ts";
@@ -77,3 +78,22 @@ for (const [told, run] of Object.entries(RUNS)) {
     assert.deepEqual(entered.lineOf(await run(entered)), { url: LIMITED, limited: true });
   });
 }
+
+test("a test call is waited for also while the database does not answer", async () => {
+  const { deps, task, clock } = await openWorld(FREE, FREE);
+  const { tasks, jobs } = deps.shards.forTask(task.id);
+  let asked = 0;
+  const away = Object.assign(Object.create(jobs), {
+    find: async (...args: Parameters<typeof jobs.find>) => {
+      if (++asked <= 3) throw new StoreUnavailable("away");
+      const found = await jobs.find(...args);
+      return found && { ...found, status: "succeeded" as const };
+    },
+  });
+  const shards = { ...deps.shards, forTask: () => ({ tasks, jobs: away }) } as never;
+  const wait = { untilMs: clock.monotonicMs() + 10_000, abandoned: undefined };
+  const testing = testTask({ ...deps, shards }, task.tenantId, task.id, wait);
+  await clock.advance(10_000);
+  assert.equal((await testing).kind, "ended");
+  assert.equal(asked, 4);
+});
