@@ -69,7 +69,7 @@ export function nextOf(line: Line<unknown>, nowMs: number): number {
 }
 
 export function mayGo(line: Line<unknown>, nowMs: number): boolean {
-  return line.waiting.length > 0 && hasSlots(line) && nextOf(line, nowMs) <= nowMs;
+  return hasSlots(line) && nextOf(line, nowMs) <= nowMs;
 }
 
 export function headOf<Item>({ waiting }: Line<Item>): Item {

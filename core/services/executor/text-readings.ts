@@ -9,7 +9,6 @@ export interface Reading {
   readonly starts: readonly number[] | null;
 }
 
-const PASSES_MAX = 4;
 const READINGS_MAX = 6;
 
 const ESCAPES = [
@@ -40,9 +39,9 @@ export const UNREADABLE = "\ufffd";
 export function readingsOf(text: string, mayBeCut: boolean): readonly Reading[] {
   const readings: Reading[] = [];
   let last: readonly Reading[] = [{ text, starts: null }];
-  for (let passes = 0; last.length > 0; passes++) {
+  while (last.length > 0) {
     readings.push(...last);
-    if (passes === PASSES_MAX || readings.length >= READINGS_MAX) break;
+    if (readings.length >= READINGS_MAX) break;
     last = last.flatMap((reading) => {
       const isCut = mayBeCut && CUT_ESCAPE.test(reading.text);
       return [...undone(reading, ESCAPE), ...(isCut ? undone(reading, ESCAPE_OR_CUT) : [])];

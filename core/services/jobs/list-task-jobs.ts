@@ -55,7 +55,7 @@ export async function listTaskJobs(
   const { hot, nextBefore } = await readHot(deps, shard, asked);
   const read = await readArchived(deps, asked);
   const archived = read.kind === "read" ? read.value : { entries: [], nextBefore: null };
-  const toldFrom = later(hot.length > limit ? hot[limit]?.id : nextBefore, archived.nextBefore);
+  const toldFrom = later(nextBefore, archived.nextBefore);
   const told = merge(hot, archived.entries).filter(({ id }) => toldFrom === null || id >= toldFrom);
   const page = await dropOverhauled(shard, filter, told.slice(0, limit));
   return {
@@ -151,7 +151,7 @@ async function dropOverhauled(
   const copies = page.filter(({ from }) => "archived" in from).map(({ id }) => id);
   if (statuses === null || copies.length === 0) return page;
   const alive = new Set(await shard.jobs.listPresent(copies));
-  return page.filter(({ id, from }) => "hot" in from || !alive.has(id));
+  return page.filter(({ id }) => !alive.has(id));
 }
 
 async function presentAll(shard: Shard, page: readonly Listed[]): Promise<JobWithRequest[]> {
@@ -168,7 +168,7 @@ async function presentAll(shard: Shard, page: readonly Listed[]): Promise<JobWit
   );
 }
 
-function later(a: JobId | null | undefined, b: JobId | null): JobId | null {
-  if (a === null || a === undefined) return b;
+function later(a: JobId | null, b: JobId | null): JobId | null {
+  if (a === null) return b;
   return b === null || a > b ? a : b;
 }

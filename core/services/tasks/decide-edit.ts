@@ -71,8 +71,7 @@ export function decideEdit(
   // Any edit sets a stopped schedule going again, if it can go on by now.
   const revived = task.error !== null && firstRunAfter(edited, nowMs).kind === "run";
   const inOrder = !revived && movedToMs === null;
-  if (isSame(task, edited) && !newRequest && change === null && inOrder)
-    return { kind: "unchanged" };
+  if (isSame(task, edited) && change === null && inOrder) return { kind: "unchanged" };
   const newVersion: TaskVersion | null = newRequest
     ? { taskId: task.id, requestVersion, request, timeoutMs, retry }
     : null;
