@@ -4,7 +4,7 @@ import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import type { Context, JobEvent, Transition } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
-import type { Task, TaskVersion } from "#core/domain/task.ts";
+import { type Task, type TaskVersion, versionKey } from "#core/domain/task.ts";
 import {
   changeMarks,
   type SecretMark,
@@ -172,8 +172,4 @@ export class MemoryTables {
     for (const job of jobs) if (!this.jobs.has(job.id)) this.jobs.set(job.id, job);
     return this.jobs.size - before;
   }
-}
-
-function versionKey(taskId: TaskId, requestVersion: number): string {
-  return `${taskId} ${requestVersion}`;
 }

@@ -89,6 +89,11 @@ export type DueTask = Pick<
   readonly limitKey?: LimitKey;
 };
 
+/** Names a version of a task's request, as jobs do. */
+export function versionKey(taskId: TaskId, requestVersion: number): string {
+  return `${taskId}/${requestVersion}`;
+}
+
 /** A task with the version that new jobs get. */
 export interface TaskWithVersion {
   readonly task: Task;

@@ -13,7 +13,7 @@ import type { JobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { ARCHIVE_REQUESTS_KEPT, ARCHIVE_VERSIONS_AT_ONCE } from "#core/domain/limits.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
-import type { TaskVersion } from "#core/domain/task.ts";
+import { type TaskVersion, versionKey } from "#core/domain/task.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
 
 type Requests = Map<JobId, HistoryRequest | null>;
@@ -34,7 +34,7 @@ export class HistoryEntries {
     const requests: Requests = new Map();
     const toLoad = new Map<string, Job[]>();
     for (const job of jobs) {
-      const key = keyOf(job);
+      const key = versionKey(job.taskId, job.taskVersion);
       const known = job.payload === null ? this.#requests.get(key) : undefined;
       if (known !== undefined) requests.set(job.id, known);
       else toLoad.set(key, [...(toLoad.get(key) ?? []), job]);
@@ -52,7 +52,7 @@ export class HistoryEntries {
     );
     const versions = new Map<string, TaskVersion>();
     for (const version of await this.#tasks.loadVersions(keys))
-      versions.set(keyOf({ taskId: version.taskId, taskVersion: version.requestVersion }), version);
+      versions.set(versionKey(version.taskId, version.requestVersion), version);
     for (const [key, jobs] of groups) {
       const version = versions.get(key);
       const plain = version === undefined ? null : historyRequestOf(version.request, this.#sha256);
@@ -74,8 +74,4 @@ export class HistoryEntries {
       this.#requests.delete(oldest);
     }
   }
-}
-
-function keyOf({ taskId, taskVersion }: Pick<Job, "taskId" | "taskVersion">): string {
-  return `${taskId}/${taskVersion}`;
 }

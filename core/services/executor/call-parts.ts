@@ -18,7 +18,7 @@ import {
   TASK_SECRETS_KNOWN_MS,
   TASK_SECRETS_KNOWN_MS_MAX,
 } from "#core/domain/limits.ts";
-import type { HttpRequest } from "#core/domain/task.ts";
+import { type HttpRequest, versionKey } from "#core/domain/task.ts";
 import type { StoredSecret } from "#core/domain/task-secrets.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
@@ -70,8 +70,8 @@ export class CallParts {
       if (this.#signing.find(tenantId, SIGNING_ASKED_MS) === null) signingOf.add(tenantId);
       const version = this.#versions.find(taskId, taskVersion);
       if (version === null)
-        missing.set(keyOf(taskId, taskVersion), { taskId, requestVersion: taskVersion });
-      else found.set(keyOf(taskId, taskVersion), version);
+        missing.set(versionKey(taskId, taskVersion), { taskId, requestVersion: taskVersion });
+      else found.set(versionKey(taskId, taskVersion), version);
       // What is known may be from before a version that is new here, and lack what that one names.
       const known = version === null ? null : this.#secrets.find(taskId, TASK_SECRETS_ASKED_MS);
       const needed = version === null || namesSecrets(version.request);
@@ -79,10 +79,10 @@ export class CallParts {
     }
     if (missing.size > 0 || secretsOf.size > 0 || signingOf.size > 0)
       for (const version of await this.#load([...missing.values()], secretsOf, signingOf)) {
-        found.set(keyOf(version.taskId, version.requestVersion), version);
+        found.set(versionKey(version.taskId, version.requestVersion), version);
         this.#versions.keep(version);
       }
-    return jobs.map((job) => found.get(keyOf(job.taskId, job.taskVersion)) ?? null);
+    return jobs.map((job) => found.get(versionKey(job.taskId, job.taskVersion)) ?? null);
   }
 
   /** A task's secrets as they are. Throws what the store throws when nothing is known that is not too old. */
@@ -193,8 +193,4 @@ export class CallParts {
 /** Whether a call of this request needs secrets of its task. */
 export function namesSecrets({ secretHeaders, auth }: HttpRequest): boolean {
   return auth !== undefined || (secretHeaders !== undefined && secretHeaders.length > 0);
-}
-
-function keyOf(taskId: TaskId, requestVersion: number): string {
-  return `${taskId}/${requestVersion}`;
 }

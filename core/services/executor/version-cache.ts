@@ -1,6 +1,7 @@
 /** Requests by (task, request version), which never change: a least-recently-used cache bounded by bytes. */
 import type { TaskId } from "#core/domain/ids.ts";
 import { VERSION_CACHE_BYTES_MAX } from "#core/domain/limits.ts";
+import { versionKey } from "#core/domain/task.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 
 const OVERHEAD_BYTES = 500;
@@ -17,7 +18,7 @@ export class VersionCache {
   }
 
   find(taskId: TaskId, requestVersion: number): CarriedVersion | null {
-    const key = keyOf(taskId, requestVersion);
+    const key = versionKey(taskId, requestVersion);
     const entry = this.#entries.get(key);
     if (entry === undefined) return null;
     this.#entries.delete(key);
@@ -26,7 +27,7 @@ export class VersionCache {
   }
 
   keep(version: CarriedVersion): void {
-    const key = keyOf(version.taskId, version.requestVersion);
+    const key = versionKey(version.taskId, version.requestVersion);
     const bytes = sizeOf(version);
     if (bytes > this.#bytesMax || this.#entries.has(key)) return;
     this.#entries.set(key, { version, bytes });
@@ -37,10 +38,6 @@ export class VersionCache {
       this.#bytes -= entry.bytes;
     }
   }
-}
-
-function keyOf(taskId: TaskId, requestVersion: number): string {
-  return `${taskId}/${requestVersion}`;
 }
 
 /** Bytes in memory, near enough: two a character of all that may be long or many. */

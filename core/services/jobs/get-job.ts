@@ -2,7 +2,7 @@ import type { HistoryRequest } from "#core/domain/history.ts";
 import type { JobId, TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
-import type { HttpRequest } from "#core/domain/task.ts";
+import { type HttpRequest, versionKey } from "#core/domain/task.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import { type HistoryReaderDeps, readHistory } from "./read-history.ts";
 
@@ -51,7 +51,7 @@ export async function withRequests(
   jobs: readonly Job[],
   bodies: "whole" | "sizes" = "whole",
 ): Promise<JobWithRequest[]> {
-  const keys = new Map(jobs.map((job) => [keyOf(job.taskId, job.taskVersion), job] as const));
+  const keys = new Map(jobs.map((job) => [versionKey(job.taskId, job.taskVersion), job] as const));
   const versions =
     keys.size === 0
       ? []
@@ -63,14 +63,10 @@ export async function withRequests(
           bodies,
         );
   const byKey = new Map(
-    versions.map((version) => [keyOf(version.taskId, version.requestVersion), version]),
+    versions.map((version) => [versionKey(version.taskId, version.requestVersion), version]),
   );
   return jobs.map((job) => {
-    const version = byKey.get(keyOf(job.taskId, job.taskVersion));
+    const version = byKey.get(versionKey(job.taskId, job.taskVersion));
     return { job, request: version === undefined ? null : requestOfJob(job, version.request) };
   });
-}
-
-function keyOf(taskId: string, version: number): string {
-  return `${taskId} ${version}`;
 }
