@@ -6,6 +6,7 @@ import {
   HEADERS_MAX,
   URL_BYTES_MAX,
 } from "#core/domain/limits.ts";
+import { OWN_HEADERS } from "#core/domain/own-headers.ts";
 import { TOO_LARGE } from "./validate.ts";
 
 export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -27,9 +28,7 @@ const CONNECTION_HEADERS = [
   "transfer-encoding",
   "upgrade",
 ];
-/** Headers by which an endpoint knows our calls. */
-const OWN_HEADERS = ["idempotency-key", "x-attempt", "x-scheduled-at"];
-/** … and by which it knows that they are ours. */
+/** By which an endpoint knows that a call is ours. */
 const SIGNATURE_HEADERS = "webhook-";
 
 export const url = z
@@ -93,7 +92,7 @@ export function faultOfHeader(
   const lowerCase = name.toLowerCase();
   if (!HEADER_NAME.test(name)) return "is not a header name";
   if (CONNECTION_HEADERS.includes(lowerCase)) return "belongs to the connection and cannot be set";
-  if (OWN_HEADERS.includes(lowerCase) || lowerCase.startsWith(SIGNATURE_HEADERS))
+  if (OWN_HEADERS.some((own) => own === lowerCase) || lowerCase.startsWith(SIGNATURE_HEADERS))
     return "is set by this service on every call";
   if (seen.has(lowerCase)) return "is given twice (the case of a name does not matter)";
   if (!VALUE.test(value))

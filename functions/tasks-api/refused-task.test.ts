@@ -1,6 +1,7 @@
 /** What create and PATCH refuse, and which field they name. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { OWN_HEADERS } from "#core/domain/own-headers.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
 import { assertProblem, created, MINIMAL } from "#test/support/task-requests.ts";
 
@@ -82,7 +83,8 @@ const requests: readonly (readonly [string, object, string])[] = [
     "headers.Transfer-Encoding",
   ],
   ["Connection", { headers: { connection: "close" } }, "headers.connection"],
-  ["our own header", { headers: { "Idempotency-Key": "1" } }, "headers.Idempotency-Key"],
+  ["our own header, in capitals", { headers: { "X-ATTEMPT": "1" } }, "headers.X-ATTEMPT"],
+  ...OWN_HEADERS.map((name) => [name, { headers: { [name]: "1" } }, `headers.${name}`] as const),
   ["a header given twice", { headers: { "X-A": "1", "x-a": "2" } }, "headers.x-a"],
   ["headers that are too large", { headers: { "x-foo": "x".repeat(8_192) } }, "headers"],
 ];

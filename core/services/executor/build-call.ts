@@ -1,5 +1,6 @@
 /** What is sent: a job's request, its payload laid over, with our three headers. */
 import { FAILURE_BODY_BYTES_KEPT } from "#core/domain/limits.ts";
+import type { OwnHeader } from "#core/domain/own-headers.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
 import type { Call } from "#core/ports/caller.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
@@ -16,12 +17,11 @@ export function buildCall(
     tenantId: job.tenantId,
     method: request.method,
     url: request.url,
-    headers: {
-      ...withUserAgent({ ...request.headers, ...secretHeaders }),
+    headers: Object.assign(withUserAgent({ ...request.headers, ...secretHeaders }), {
       "idempotency-key": job.id,
       "x-scheduled-at": new Date(job.scheduledAtMs).toISOString(),
       "x-attempt": String(job.attempt),
-    },
+    } satisfies Record<OwnHeader, string>),
     body: request.bodyBase64 === null ? request.body : fromBase64(request.bodyBase64),
     timeoutMs: job.timeoutMs,
     responseBytesMax: FAILURE_BODY_BYTES_KEPT,
@@ -30,7 +30,7 @@ export function buildCall(
   };
 }
 
-/** A tenant's headers go out as written; ours are refused when a task is saved, so none is doubled. */
+/** A tenant's headers go out as written; ours are refused when a task is saved, so none is doubled. A copy. */
 function withUserAgent(headers: Readonly<Record<string, string>>): Record<string, string> {
   const given = Object.keys(headers).some((name) => name.toLowerCase() === "user-agent");
   return given ? { ...headers } : { "user-agent": USER_AGENT, ...headers };
