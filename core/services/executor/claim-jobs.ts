@@ -29,6 +29,7 @@ import type { Logger } from "#core/ports/logger.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { CallParts } from "./call-parts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import { deadOnArrival } from "./dead-on-arrival.ts";
 import { isFarAhead, isHeldBack, isHeldIn } from "./goes-back.ts";
 import { type Claimed, type HeldJobs, heldKey } from "./held-jobs.ts";
 import type { Lease } from "./lease.ts";
@@ -296,10 +297,10 @@ export class Claiming {
     );
   }
 
-  /** Jobs are ours from here on: each is held, or given back when its request cannot be read. */
+  /** Jobs are ours from here on: each is held; dead where its request is gone, given back where none can be read. */
   async #hold(workerId: WorkerId, claimedAtMs: number, jobs: readonly ClaimedJob[]): Promise<void> {
     if (jobs.length === 0) return;
-    const { parts, held, outbox, logger } = this.#deps;
+    const { parts, held, outbox, logger, metrics, database } = this.#deps;
     let found: Awaited<ReturnType<CallParts["versionsOf"]>>;
     try {
       found = await parts.versionsOf(jobs);
@@ -315,26 +316,8 @@ export class Claiming {
         continue;
       }
       logger.error("job has no request: it is dead", { jobId: job.id, code: "version-missing" });
-      const startedAtMs = Math.floor(this.#deps.database.nowMs());
-      const record = {
-        attempt: job.attempt,
-        claimedAtMs,
-        startedAtMs,
-        lagMs: startedAtMs - job.runAtMs,
-        durationMs: 0,
-        statusCode: null,
-        error: "version-missing",
-        responseBody: null,
-      };
-      outbox.addResult({
-        ...heldKey({ job, workerId }),
-        record,
-        kind: "fail",
-        retryAtMs: startedAtMs,
-        retryQueue: job.queue,
-        finalReason: "its request version does not exist",
-        maybeDead: true,
-      });
+      metrics.count("dead", 1);
+      outbox.addResult(deadOnArrival({ job, workerId, claimedAtMs }, database.nowMs()));
     }
     this.#deps.preparation.prepare(claimed);
     held.add(claimed);

@@ -203,6 +203,7 @@ test("a job whose request is gone ends dead with the reason, and holds up nobody
     status: "dead",
     reason: "its request version does not exist",
   });
+  assert.equal(world.counters.get("dead"), 1);
   assert.equal(jobOf(tables, fine).status, "succeeded");
   assert.equal(sent.length, 1);
   await endWorld(world);
