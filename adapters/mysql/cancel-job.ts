@@ -6,7 +6,7 @@ import type { CancelOutcome } from "#core/ports/job-store.ts";
 import { readInstant } from "./cells.ts";
 import { readJob } from "./job-rows.ts";
 import { cancelJobSql, lockJobSql } from "./statements/cancel-job.ts";
-import { selectClockSql } from "./statements/edit-jobs.ts";
+import { selectClockSql } from "./statements/clock.ts";
 import { deleteLimitedSql } from "./statements/limited-lines.ts";
 import { insertRevocationSql } from "./statements/revocations.ts";
 import type { Database } from "./transaction.ts";

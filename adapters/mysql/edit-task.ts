@@ -20,13 +20,13 @@ import { cappingEndpoints } from "./cap-endpoints.ts";
 import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
 import { isDuplicateOf } from "./errors.ts";
 import type { Session } from "./pool.ts";
+import { selectClockSql } from "./statements/clock.ts";
 import {
   deletePlannedJobsSql,
   deleteUnclaimedJobsSql,
   lockJobsSql,
   resumeClaimedJobsSql,
   resumeRunningJobsSql,
-  selectClockSql,
   selectJobsAheadSql,
   selectMadeOccurrencesSql,
   selectPausedJobsSql,

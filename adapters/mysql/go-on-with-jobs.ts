@@ -6,7 +6,8 @@ import { CANCEL_REASON, changeOf, type TaskChange } from "#core/domain/task-chan
 import type { UnfinishedChange } from "#core/ports/task-store.ts";
 import { readInstant, readJobId, readTaskId, readTenantId } from "./cells.ts";
 import { CHANGE_JOBS_MS } from "./deadlines.ts";
-import { resumeRunningJobsSql, selectClockSql } from "./statements/edit-jobs.ts";
+import { selectClockSql } from "./statements/clock.ts";
+import { resumeRunningJobsSql } from "./statements/edit-jobs.ts";
 import { insertRevocationSql } from "./statements/revocations.ts";
 import { listUnfinishedSql, lockJobsBelowSql, updateJobsBelowSql } from "./statements/walk-jobs.ts";
 import type { Database } from "./transaction.ts";

@@ -9,7 +9,7 @@ import { LINE_UP_MS_MAX, LINE_UP_SINCE_MS } from "#core/domain/limits.ts";
 import { readInstant, readJobId, readTaskId } from "./cells.ts";
 import { fillEndpoints } from "./fill-endpoints.ts";
 import type { Row } from "./pool.ts";
-import { selectClockSql } from "./statements/edit-jobs.ts";
+import { selectClockSql } from "./statements/clock.ts";
 import { lineUpSql, lockWaitingSql } from "./statements/limited-lines.ts";
 import { lineUpJobsSql, listLimitedTasksSql, listUnlinedSql } from "./statements/line-up-jobs.ts";
 import type { Database } from "./transaction.ts";

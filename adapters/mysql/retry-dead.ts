@@ -15,7 +15,7 @@ import { readInstant, readJobId, readTaskId } from "./cells.ts";
 import { readJob } from "./job-rows.ts";
 import { oncePerKey } from "./once-per-key.ts";
 import type { Row, Session } from "./pool.ts";
-import { selectClockSql } from "./statements/edit-jobs.ts";
+import { selectClockSql } from "./statements/clock.ts";
 import { lineUpSql } from "./statements/limited-lines.ts";
 import { noteRunsSql } from "./statements/note-runs.ts";
 import {

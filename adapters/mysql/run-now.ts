@@ -6,7 +6,7 @@ import type { MadeRun, MakeRun, Ran, TaskStore } from "#core/ports/task-store.ts
 import { readInstant } from "./cells.ts";
 import { oncePerKey } from "./once-per-key.ts";
 import type { Session } from "./pool.ts";
-import { selectClockSql } from "./statements/edit-jobs.ts";
+import { selectClockSql } from "./statements/clock.ts";
 import { insertJobsSql } from "./statements/insert-jobs.ts";
 import { lineUpSql } from "./statements/limited-lines.ts";
 import { noteRunsSql } from "./statements/note-runs.ts";

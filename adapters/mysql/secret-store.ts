@@ -11,8 +11,8 @@ import { readInstant, readInstantOrNull } from "./cells.ts";
 import { DataKeyReads, readDataKey, readDataKeyName } from "./data-key-reads.ts";
 import type { Row, Session } from "./pool.ts";
 import * as dataKeys from "./statements/data-keys.ts";
+import { lockTenantSql } from "./statements/lock-tenant.ts";
 import * as signing from "./statements/signing-secrets.ts";
-import { lockTenantSql } from "./statements/task-quota.ts";
 import type { Database } from "./transaction.ts";
 
 export function secretStore(database: Database): SecretStore {

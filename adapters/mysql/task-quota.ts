@@ -2,7 +2,8 @@
 import type { TenantId } from "#core/domain/ids.ts";
 import type { OverQuota, TaskQuota } from "#core/ports/task-store.ts";
 import type { Session } from "./pool.ts";
-import { countOpenTasksSql, lockTenantSql } from "./statements/task-quota.ts";
+import { lockTenantSql } from "./statements/lock-tenant.ts";
+import { countOpenTasksSql } from "./statements/task-quota.ts";
 
 /**
  * A tenant's tasks are counted under its lock unless so many requests of this size would find room. What others have under way

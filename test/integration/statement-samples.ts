@@ -5,6 +5,7 @@ import * as archiveJobs from "#adapters/mysql/statements/archive-jobs.ts";
 import * as backlog from "#adapters/mysql/statements/backlog.ts";
 import * as cancelJob from "#adapters/mysql/statements/cancel-job.ts";
 import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
+import { selectClockSql } from "#adapters/mysql/statements/clock.ts";
 import * as editJobs from "#adapters/mysql/statements/edit-jobs.ts";
 import { giveBackJobsSql } from "#adapters/mysql/statements/give-back-jobs.ts";
 import * as idempotencyKeys from "#adapters/mysql/statements/idempotency-keys.ts";
@@ -20,6 +21,7 @@ import {
 } from "#adapters/mysql/statements/list-dead-letters.ts";
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
 import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
+import { lockTenantSql } from "#adapters/mysql/statements/lock-tenant.ts";
 import { lockLeaseSql, lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
 import { lookAheadSql } from "#adapters/mysql/statements/look-ahead.ts";
 import { noteRunsSql } from "#adapters/mysql/statements/note-runs.ts";
@@ -278,7 +280,7 @@ function singles(): Sample[] {
     lockJobsBelowSql: walkJobs.lockJobsBelowSql(TENANT, id),
     selectPausedJobsSql: editJobs.selectPausedJobsSql(id, NOW_MS),
     selectPlannedJobsSql: editJobs.selectPlannedJobsSql(id, NOW_MS),
-    selectClockSql: editJobs.selectClockSql(),
+    selectClockSql: selectClockSql(),
     selectJobsAheadSql: editJobs.selectJobsAheadSql(id, NOW_MS),
     selectMadeOccurrencesSql: editJobs.selectMadeOccurrencesSql(id, NOW_MS, NOW_MS),
     insertTaskSql: insertTask.insertTaskSql({
@@ -308,7 +310,7 @@ function singles(): Sample[] {
     keepAnswerSql: idempotencyKeys.keepAnswerSql(TENANT, KEY, "{}"),
     ...secretSingles(id),
     countOpenTasksSql: taskQuota.countOpenTasksSql(TENANT, 10_001),
-    lockTenantSql: taskQuota.lockTenantSql(TENANT),
+    lockTenantSql: lockTenantSql(TENANT),
     lockTestCallsSql: testCalls.lockTestCallsSql(TENANT),
     selectTestCallsSql: testCalls.selectTestCallsSql(TENANT),
     noteTestCallsSql: testCalls.noteTestCallsSql(TENANT, [NOW_MS]),

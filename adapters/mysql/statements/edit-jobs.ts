@@ -23,11 +23,6 @@ function plannedLater(id: TaskId, nowMs: number): string {
   return `task_id = ${taskId(id)} AND id >= ${jobIdsFrom(frozenUntilMs)} AND scheduled_at > ${instant(frozenUntilMs)} AND status IN ('pending', 'waiting') AND \`trigger\` = 'schedule' AND claim_no = 0`;
 }
 
-/** The database's clock, read after the task's lock was got. Result: one row. */
-export function selectClockSql(): string {
-  return "SELECT UTC_TIMESTAMP(3)";
-}
-
 /** The schedule's jobs that are ahead of now and have not ended. */
 function ahead(id: TaskId, nowMs: number): string {
   return `task_id = ${taskId(id)} AND id >= ${jobIdsFrom(nowMs)} AND scheduled_at > ${instant(nowMs)} AND status IN ('pending', 'waiting', 'running') AND \`trigger\` = 'schedule'`;

@@ -17,15 +17,6 @@ export function countOpenTasksSql(tenantId: TenantId, max: number): string {
 }
 
 /**
- * Whoever adds a tenant's last tasks does it under this lock, one after the other.
- *
- * Index: primary key. Locks: the tenant's row (X), made when it is not there. Isolation: READ COMMITTED. Result: not used.
- */
-export function lockTenantSql(tenantId: TenantId): string {
-  return `INSERT INTO tenant_locks (tenant_id) VALUES (${text(tenantId)}) ON DUPLICATE KEY UPDATE tenant_id = tenant_id`;
-}
-
-/**
  * Which of the names are taken, and by whom.
  *
  * Index: tenant_live_name, a look per name, nothing but the index. Locks: none. Isolation: READ COMMITTED.
