@@ -1,6 +1,6 @@
 /**
- * An edit of a task and what it does to its jobs, in one transaction: the task's row, its jobs, last the revocation. Everything
- * uses one reading of the database's clock, made after the lock was got.
+ * An edit of a task and what it does to its jobs, in one transaction: the task's row, as many of its jobs as one transaction may take,
+ * last the revocation. Everything uses one reading of the database's clock, made after the lock was got.
  */
 import { assert, unreachable } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";

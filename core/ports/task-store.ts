@@ -35,7 +35,10 @@ export type JobsEffect =
   | { readonly kind: "keep" }
   /** Event 17: planned jobs later than now + FROZEN_MS are removed. */
   | { readonly kind: "remove-planned" }
-  /** Events 12 and 13 in one statement, then the row in `revocations`. Also removes nothing. */
+  /**
+   * Events 12 and 13 for the task's jobs that have not ended, newest first, then the row in `revocations`. As many as one transaction
+   * may take (EDIT_WALK); the rest is `goOnWithJobs`'s.
+   */
   | { readonly kind: "cancel"; readonly reason: string }
   /** Events 14 to 16: running first, then what the pause cancelled and is not due yet. */
   | { readonly kind: "resume" };
