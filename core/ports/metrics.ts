@@ -91,11 +91,15 @@ export const COUNTERS = {
     ["executor"],
     "Claims whose COMMIT was not answered, settled later",
   ),
-  rescued: sum("Rescued", ["reconciler"], "Jobs of dead executors put back in line"),
+  rescued: sum(
+    "Rescued",
+    ["reconciler"],
+    "Jobs put back in line whose executor died, or which were past their backstop",
+  ),
   rescued_cancelled: sum(
     "RescuedCancelled",
     ["reconciler"],
-    "Jobs of dead executors that a pause, delete or cancel had marked",
+    "Jobs whose executor died, or which were past their backstop, that a pause, delete or cancel had marked",
   ),
   passes: sum("Passes", ["reconciler"], "Looks at the leases that ended well: the heartbeat"),
   passes_failed: sum(
@@ -111,7 +115,7 @@ export const COUNTERS = {
     ["archiver"],
     "Runs that ended early: MySQL or Cassandra away or busy",
   ),
-  purged_tasks: sum("PurgedTasks", ["archiver"], "Deleted tasks removed for good"),
+  purged_tasks: sum("PurgedTasks", ["archiver"], "Deleted and completed tasks removed for good"),
   pool_waits: sum(
     "PoolWaits",
     METRIC_SERVICES,

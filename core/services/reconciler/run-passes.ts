@@ -47,7 +47,10 @@ export async function runPasses(
     nextMs = pass.more ? clock.monotonicMs() : pass.lookedMs + PASS_PERIOD_MS;
   }
   if (sum.fenced + sum.pending + sum.dead + sum.cancelled + sum.failed > 0)
-    logger.info("jobs of dead executors given back", { shard: shard.name, counters: sum });
+    logger.info("a run of the reconciler ended: what it gave back, and looks that failed", {
+      shard: shard.name,
+      counters: sum,
+    });
   return sum;
 }
 
