@@ -148,7 +148,7 @@ export const CLAIM_DEADLINE_MS = 1_000;
 export const CLAIM_AHEAD_MS = 1_000;
 export const HELD_JOBS_MIN = 100;
 export const HELD_RATE_SECONDS = 4;
-/** What may be believed of it before it was measured: that many calls a second. */
+/** Calls a second that an executor takes for its rate at most, until its slots were all taken once. */
 export const GUESSED_PER_SECOND_MAX = 1_500;
 /** While other executors live: what one holds beyond that would wait here while others have nothing to do. */
 export const HELD_RATE_SECONDS_SHARED = 1;
@@ -166,7 +166,10 @@ export const SMALL_SLOTS_ONE_IN = 2;
 export const SMALL_CALLS_MAX = 4;
 /** A tenant that has this part of the slots stands aside while others wait. */
 export const ASIDE_SLOTS_ONE_IN = 4;
-/** Both are for calls that have lasted this long on average: shorter ones make room by ending, and are best sent along warm connections. */
+/**
+ * SMALL slots and standing aside begin when calls have lasted this long on average: shorter ones make room by ending, and are best sent
+ * along warm connections.
+ */
 export const LASTING_MS = 20;
 /**
  * Jobs of tenants with SMALL_CALLS_MAX calls under way, and more, that last so long wait for those. What they cannot start soon goes back

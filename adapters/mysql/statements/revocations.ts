@@ -12,7 +12,8 @@ export function pruneRevocationsSql(limit: number): string {
 }
 
 /**
- * The last statement of a pause, delete or cancel: its time is then after everything that the same transaction has changed.
+ * The last statement of a pause, delete or cancel: executors look REVOCATION_WINDOW_MS back from now, so its time should be near the
+ * COMMIT.
  *
  * Index: primary key. Locks: the new row (X). Isolation: READ COMMITTED. Result: 1.
  */

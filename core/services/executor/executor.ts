@@ -9,7 +9,7 @@
  * Each `…Once` does one step and returns what it did; workers/executor/run-executor.ts paces them.
  *
  * The rooms beside this one:
- *   what to claim   claim-jobs: plan-critical, queue-floors, queue-wants; limits: take-limited, lines-in-turn
+ *   what to claim   claim-jobs: plan-critical, queue-floors, queue-wants, dead-on-arrival; limits: take-limited, lines-in-turn
  *   what is held    held-jobs: early-jobs, ready-jobs (heap), tenant-slots, critical-counts, tenant-counts, choose-aside, revoked-jobs, goes-back,
  *                   stuck-jobs;
  *                   under limits: limit-lines, limit-line, line-order, line-starts

@@ -6,7 +6,8 @@
  *
  * A tenant with a good part of the slots stands aside: it gets another only when nobody else wants it.
  *
- * Both wait until calls last. While they are short a slot is free in a moment anyway, and what goes next goes along a warm connection.
+ * Neither slots for small tenants nor standing aside is used before calls last LASTING_MS. While they are short a slot is free in a
+ * moment anyway, and what goes next goes along a warm connection.
  */
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
