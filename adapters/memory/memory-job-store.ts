@@ -369,7 +369,8 @@ export class MemoryJobStore implements JobStore {
   }
 
   #revocationsSince(sinceMs: number): Revocation[] {
-    return this.#tables.revocations.filter(({ atMs }) => atMs > sinceMs);
+    const since = this.#tables.revocations.filter(({ atMs }) => atMs > sinceMs);
+    return since.map(({ taskId, jobId }) => ({ taskId, jobId }));
   }
 }
 

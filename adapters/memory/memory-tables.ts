@@ -75,7 +75,7 @@ export class MemoryTables {
   /** Of a task whose last pause, delete or resume has yet to reach its jobs below this one. */
   readonly jobsBelow = new Map<TaskId, JobId>();
   readonly workers = new Map<WorkerId, WorkerRow>();
-  readonly revocations: Revocation[] = [];
+  readonly revocations: (Revocation & { readonly atMs: number })[] = [];
   /** By tenant, route and key. */
   readonly answers = new Map<string, KeptAnswer>();
   /** Of each tenant, when it had tasks called as a test lately. */

@@ -136,10 +136,6 @@ function readRunningKey([id, claimNo, limitKey]: Row): RunningKey {
   return { id: readJobId(id), claimNo: claimNo as number, ...limited };
 }
 
-function readRevocation([at, taskId, jobId]: Row): Revocation {
-  return {
-    atMs: readInstant(at),
-    taskId: readTaskId(taskId),
-    jobId: jobId === null ? null : readJobId(jobId),
-  };
+function readRevocation([taskId, jobId]: Row): Revocation {
+  return { taskId: readTaskId(taskId), jobId: jobId === null ? null : readJobId(jobId) };
 }

@@ -197,7 +197,6 @@ export type CancelOutcome =
   | { readonly kind: "not-found" };
 
 export interface Revocation {
-  readonly atMs: number;
   readonly taskId: TaskId;
   /** Null: all jobs of the task. */
   readonly jobId: JobId | null;

@@ -114,18 +114,14 @@ function revocations(open: OpenStore): void {
     "a cancel writes one revocation of the whole task, other effects write none",
     onStore(open, async (store) => {
       const { task } = await addTask(store);
-      const beforeMs = await dbNow(store);
       await writeEdit(store, task, {}, { kind: "keep" });
       await writeEdit(store, task, {}, { kind: "remove-planned" });
       await writeEdit(store, task, {}, RESUME);
       assert.deepEqual(await store.shard.jobs.listRevocations(30_000), []);
       await pause(store, task);
-      const afterMs = await dbNow(store);
-      const [revocation, ...others] = await store.shard.jobs.listRevocations(30_000);
-      assert(revocation !== undefined && others.length === 0);
-      assert.deepEqual(revocation, { atMs: revocation.atMs, taskId: task.id, jobId: null });
-      assert(revocation.atMs >= beforeMs && revocation.atMs <= afterMs);
-      assert.deepEqual(await store.shard.jobs.listRevocations(-60_000), []);
+      const revocations = await store.shard.jobs.listRevocations(30_000);
+      assert.deepEqual(revocations, [{ taskId: task.id, jobId: null }]);
+      assert.deepEqual(await store.shard.jobs.listRevocations(0), [], "it is not of the future");
     }),
   );
 }
