@@ -7,9 +7,9 @@ import { applyEvent } from "#core/domain/job-state.ts";
 import { type Task, type TaskVersion, versionKey } from "#core/domain/task.ts";
 import {
   changeMarks,
+  type SealedSecret,
   type SecretMark,
   type SecretsChange,
-  type StoredSecret,
 } from "#core/domain/task-secrets.ts";
 import type { Revocation } from "#core/ports/job-store.ts";
 import type { StoredSigningSecret, WrappedKey } from "#core/ports/secret-store.ts";
@@ -40,8 +40,6 @@ export interface MemoryOptions {
   /** So many jobs a pause, delete or resume reaches in one transaction, as in MySQL; not given: all of them. */
   readonly jobsAtOnce?: number;
 }
-
-type MemorySecret = SecretMark & StoredSecret;
 
 interface WorkerRow {
   readonly leaseUntilMs: number;
@@ -82,7 +80,7 @@ export class MemoryTables {
   readonly testCalls = new Map<TenantId, readonly number[]>();
   /** When a task that has no further occurrence was last run by hand or retried. */
   readonly ranAtMs = new Map<TaskId, number>();
-  readonly secrets = new Map<TaskId, readonly MemorySecret[]>();
+  readonly secrets = new Map<TaskId, readonly SealedSecret[]>();
   readonly dataKeys: WrappedKey[] = [];
   /** Newest first. */
   readonly signingSecrets = new Map<TenantId, readonly StoredSigningSecret[]>();
@@ -137,7 +135,7 @@ export class MemoryTables {
 
   marksOf(taskId: TaskId): readonly SecretMark[] {
     const secrets = this.secrets.get(taskId) ?? [];
-    return secrets.map(({ name, version, fingerprint }) => ({ name, version, fingerprint }));
+    return secrets.map(({ name, fingerprint }) => ({ name, fingerprint }));
   }
 
   /** Changes the secrets of a task. */

@@ -60,7 +60,7 @@ function readVersion(row: Row): CarriedVersion {
 }
 
 function readSecret(row: Row): StoredSecret {
-  return { name: String(row[3]), version: row[2] as number, sealed: row[7] as Buffer };
+  return { name: String(row[3]), sealed: row[7] as Buffer };
 }
 
 function readSigning(row: Row): SigningRow {

@@ -15,8 +15,6 @@ export function headerSecret(headerName: string): string {
 /** What may be known of a secret without opening it. */
 export interface SecretMark {
   readonly name: string;
-  /** Grows with every change of the value. */
-  readonly version: number;
   /** 64 hex digits, keyed per tenant: says whether two values of one tenant are the same, and nothing else. */
   readonly fingerprint: string;
 }
@@ -29,11 +27,7 @@ export interface SealedSecret {
 }
 
 /** A secret as an executor gets it. */
-export interface StoredSecret {
-  readonly name: string;
-  readonly version: number;
-  readonly sealed: Uint8Array;
-}
+export type StoredSecret = Omit<SealedSecret, "fingerprint">;
 
 /** What an edit does to the secrets of its task; those that it names in neither stay. */
 export interface SecretsChange {
@@ -56,9 +50,6 @@ export function changeMarks(
 ): SecretMark[] {
   const after = new Map(marks.map((mark) => [mark.name, mark]));
   for (const name of remove) after.delete(name);
-  for (const { name, fingerprint } of set) {
-    const version = (after.get(name)?.version ?? 0) + 1;
-    after.set(name, { name, version, fingerprint });
-  }
+  for (const { name, fingerprint } of set) after.set(name, { name, fingerprint });
   return [...after.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

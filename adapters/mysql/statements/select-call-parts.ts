@@ -35,7 +35,7 @@ export function selectCallPartsSql({ versions, secretsOf, signingOf }: CallParts
       return `ROW(${part},${id})`;
     });
     branches.push(
-      `SELECT ${SECRET_ROW}, s.task_id, s.version, CAST(s.name AS BINARY), NULL, NULL, NULL, s.sealed FROM (VALUES ${rows.join(",")}) AS r (part, task_id) STRAIGHT_JOIN task_secrets AS s FORCE INDEX (PRIMARY) ON s.part = r.part AND s.task_id = r.task_id`,
+      `SELECT ${SECRET_ROW}, s.task_id, NULL, CAST(s.name AS BINARY), NULL, NULL, NULL, s.sealed FROM (VALUES ${rows.join(",")}) AS r (part, task_id) STRAIGHT_JOIN task_secrets AS s FORCE INDEX (PRIMARY) ON s.part = r.part AND s.task_id = r.task_id`,
     );
   }
   if (signingOf.length > 0) {

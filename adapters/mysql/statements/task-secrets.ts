@@ -10,7 +10,7 @@ export interface OwnedSecret {
 }
 
 /**
- * Sets secrets, whatever they were.
+ * Sets secrets, whatever they were. `version` and `updated_at` are read by nobody; they have no default.
  *
  * Index: primary key. Locks: the rows (X). Isolation: READ COMMITTED. Result: not used.
  */
