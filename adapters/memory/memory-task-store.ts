@@ -378,7 +378,7 @@ function missedOf<Missed extends DueTask>(
   return [...new Set([...oldest, ...newest].slice(0, missedTasksMax))];
 }
 
-function carried(version: TaskVersion): CarriedVersion {
+function carried({ timeoutMs: _timeoutMs, ...version }: TaskVersion): CarriedVersion {
   const { request } = version;
   if (JSON.stringify(request).length <= CARRIED_BYTES_MAX) return version;
   return { ...version, request: { ...request, body: null, bodyBase64: null }, bodyLeftOut: true };

@@ -52,21 +52,20 @@ function readVersion(row: Row): CarriedVersion {
     taskId: readTaskId(row[1]),
     requestVersion: row[2] as number,
     request,
-    timeoutMs: row[5] as number,
-    retry: row[6] as RetryPolicy,
+    retry: row[5] as RetryPolicy,
   };
   if (Object.hasOwn(request, "body")) return version;
   return { ...version, request: { ...request, body: null, bodyBase64: null }, bodyLeftOut: true };
 }
 
 function readSecret(row: Row): StoredSecret {
-  return { name: String(row[3]), sealed: row[7] as Buffer };
+  return { name: String(row[3]), sealed: row[6] as Buffer };
 }
 
 function readSigning(row: Row): SigningRow {
   return {
     seq: row[2] as number,
     id: (row[3] as Buffer).toString("hex"),
-    sealed: row[7] as Buffer,
+    sealed: row[6] as Buffer,
   };
 }

@@ -176,8 +176,11 @@ export interface CallPartsRequest {
   readonly signingOf: readonly TenantId[];
 }
 
-/** A version as a claim gets it: `bodyLeftOut`, and without its body, where it is larger than CARRIED_BYTES_MAX; `loadVersions` has it. */
-export interface CarriedVersion extends TaskVersion {
+/**
+ * A version as a claim gets it: `bodyLeftOut`, and without its body, where it is larger than CARRIED_BYTES_MAX; `loadVersions` has it.
+ * The timeout is the job's.
+ */
+export interface CarriedVersion extends Omit<TaskVersion, "timeoutMs"> {
   readonly bodyLeftOut?: boolean;
 }
 

@@ -10,7 +10,13 @@ import { oneLaneDown } from "#core/domain/queue.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
 import type { ClaimedJob, HeldKey, JobResult, Recorded } from "#core/ports/job-store.ts";
-import type { EditResult, JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
+import type {
+  CarriedVersion,
+  EditResult,
+  JobsEffect,
+  LockedTask,
+  TaskEdit,
+} from "#core/ports/task-store.ts";
 import type { ContractStore } from "./contract-store.ts";
 
 export const RETENTION: Retention = { succeededMs: 3_600_000, endedMs: 86_400_000 };
@@ -299,6 +305,11 @@ export function recordResults(
 export function rescuedRow(job: Job, nowMs: number): Job {
   const status = job.limitKey === null ? "pending" : "waiting";
   return { ...job, status, lost: job.lost + 1, dueAtMs: Math.max(job.runAtMs, nowMs) };
+}
+
+/** What a claim gets of a version whose body is short. */
+export function carriedOf({ timeoutMs: _timeoutMs, ...carried }: TaskVersion): CarriedVersion {
+  return carried;
 }
 
 /** What a tick may lock, as a scheduler asks for it. */

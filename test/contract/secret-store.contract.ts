@@ -6,7 +6,7 @@ import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import { changeMarks, type SealedSecret } from "#core/domain/task-secrets.ts";
 import type { SealedSigningSecret, WrappedKey } from "#core/ports/secret-store.ts";
 import type { NewTask } from "#core/ports/task-store.ts";
-import { buildTask, dbNow, editTask, makeTenant } from "./builders.ts";
+import { buildTask, carriedOf, dbNow, editTask, makeTenant } from "./builders.ts";
 import { type ContractStore, type OpenStore, onStore } from "./contract-store.ts";
 
 const hex = (bytes: number) => randomBytes(bytes).toString("hex");
@@ -168,7 +168,7 @@ function taskSecretsContract(adapter: string, open: OpenStore): void {
       });
       const byId = <T extends { taskId: string }>(all: readonly T[]) =>
         [...all].sort((a, b) => (a.taskId < b.taskId ? -1 : 1));
-      assert.deepEqual(byId(parts.versions), byId(tasks.map(({ version }) => version)));
+      assert.deepEqual(byId(parts.versions), byId(tasks.map(({ version }) => carriedOf(version))));
       assert.deepEqual([...parts.secrets.keys()], [tasks[0]?.task.id]);
       assert.deepEqual([...parts.signing.keys()], [tenant]);
       const [found] = parts.signing.get(tenant) ?? [];

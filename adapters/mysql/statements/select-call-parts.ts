@@ -16,7 +16,7 @@ const CARRIED_REQUEST = `IF(JSON_STORAGE_SIZE(v.request) > ${CARRIED_BYTES_MAX},
  *
  * Index: primary keys, a row or a short range at a time, driven by the groups. Locks: none. Isolation: READ COMMITTED: secrets as
  *   they are committed when the statement begins.
- * Result: (kind, task or tenant, version or seq, name or id, request, timeout, retry, sealed), in any order. Something is asked for.
+ * Result: (kind, task or tenant, version or seq, name or id, request, retry, sealed), in any order. Something is asked for.
  */
 export function selectCallPartsSql({ versions, secretsOf, signingOf }: CallPartsRequest): string {
   const branches: string[] = [];
@@ -26,7 +26,7 @@ export function selectCallPartsSql({ versions, secretsOf, signingOf }: CallParts
       return `ROW(${part},${id},${integer(requestVersion)})`;
     });
     branches.push(
-      `SELECT ${VERSION_ROW}, v.task_id, v.request_version, NULL, ${CARRIED_REQUEST}, v.timeout_ms, v.retry, NULL FROM (VALUES ${rows.join(",")}) AS r (part, task_id, request_version) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON v.part = r.part AND v.task_id = r.task_id AND v.request_version = r.request_version`,
+      `SELECT ${VERSION_ROW}, v.task_id, v.request_version, NULL, ${CARRIED_REQUEST}, v.retry, NULL FROM (VALUES ${rows.join(",")}) AS r (part, task_id, request_version) STRAIGHT_JOIN task_versions AS v FORCE INDEX (PRIMARY) ON v.part = r.part AND v.task_id = r.task_id AND v.request_version = r.request_version`,
     );
   }
   if (secretsOf.length > 0) {
@@ -35,13 +35,13 @@ export function selectCallPartsSql({ versions, secretsOf, signingOf }: CallParts
       return `ROW(${part},${id})`;
     });
     branches.push(
-      `SELECT ${SECRET_ROW}, s.task_id, NULL, CAST(s.name AS BINARY), NULL, NULL, NULL, s.sealed FROM (VALUES ${rows.join(",")}) AS r (part, task_id) STRAIGHT_JOIN task_secrets AS s FORCE INDEX (PRIMARY) ON s.part = r.part AND s.task_id = r.task_id`,
+      `SELECT ${SECRET_ROW}, s.task_id, NULL, CAST(s.name AS BINARY), NULL, NULL, s.sealed FROM (VALUES ${rows.join(",")}) AS r (part, task_id) STRAIGHT_JOIN task_secrets AS s FORCE INDEX (PRIMARY) ON s.part = r.part AND s.task_id = r.task_id`,
     );
   }
   if (signingOf.length > 0) {
     const tenants = signingOf.map(text).join(",");
     branches.push(
-      `SELECT ${SIGNING_ROW}, CAST(g.tenant_id AS BINARY), g.seq, g.id, NULL, NULL, NULL, g.sealed FROM signing_secrets AS g FORCE INDEX (PRIMARY) WHERE g.tenant_id IN (${tenants}) AND (g.expires_at IS NULL OR g.expires_at > UTC_TIMESTAMP(3))`,
+      `SELECT ${SIGNING_ROW}, CAST(g.tenant_id AS BINARY), g.seq, g.id, NULL, NULL, g.sealed FROM signing_secrets AS g FORCE INDEX (PRIMARY) WHERE g.tenant_id IN (${tenants}) AND (g.expires_at IS NULL OR g.expires_at > UTC_TIMESTAMP(3))`,
     );
   }
   return branches.join(" UNION ALL ");

@@ -18,7 +18,7 @@ function keptOf(request: Partial<HttpRequest>): number {
     ...request,
   };
   for (const taskId of ids)
-    cache.keep({ taskId, requestVersion: 1, request: whole, timeoutMs: 1, retry: RETRY_DEFAULT });
+    cache.keep({ taskId, requestVersion: 1, request: whole, retry: RETRY_DEFAULT });
   const kept = ids.filter((taskId) => cache.find(taskId, 1) !== null);
   assert.deepEqual(kept, ids.slice(ids.length - kept.length), "the oldest go first");
   return kept.length;
@@ -60,7 +60,6 @@ test("what was found last stays longest, and what is too large alone is not kept
     taskId: `task${n}` as TaskId,
     requestVersion: 1,
     request: { method: "GET", url, headers: {}, body: null, bodyBase64: null },
-    timeoutMs: 1,
     retry: RETRY_DEFAULT,
   });
   const has = (n: number) => cache.find(`task${n}` as TaskId, 1) !== null;

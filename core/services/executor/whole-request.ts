@@ -36,7 +36,7 @@ function mayHavePayload({ trigger }: ClaimedJob): boolean {
 async function loadVersion(
   tasks: WholeRequestDeps["tasks"],
   { taskId, requestVersion }: CarriedVersion,
-): Promise<TaskVersion | null> {
+): Promise<Pick<TaskVersion, "request"> | null> {
   const [version] = await tasks.loadVersions([{ taskId, requestVersion }]);
   return version ?? null;
 }
