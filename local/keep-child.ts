@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { makeDirectory } from "./hold-directory.ts";
 import { identify } from "./process-identity.ts";
 import type { RunProcess } from "./run-file.ts";
 
@@ -50,8 +51,8 @@ export function keepChild(
 
   const start = () => {
     const startedAt = performance.now();
-    const logFrom = makeRoom(logPath);
-    const child = spawnLogged([path, ...(spec.args ?? [])], logPath, spec.env);
+    const log = openLog(logPath);
+    const child = spawnLogged([path, ...(spec.args ?? [])], log.file, spec.env);
     const identity = child.pid === undefined ? null : identify(child.pid, path);
     const { name, stopMs, stage, env } = spec;
     const metricsPort = spec.watched ? Number(env.METRICS_PORT) : null;
@@ -64,7 +65,7 @@ export function keepChild(
       ends += 1;
       if (performance.now() - startedAt >= GOOD_LIFE_MS) backoffMs = BACKOFF_FIRST_MS;
       opts.say(`${spec.name} ended (${how}): starting it again in ${backoffMs / 1000} s`);
-      for (const line of lastWords(logPath, logFrom)) opts.say(`  ${spec.name}: ${line}`);
+      for (const line of lastWords(logPath, log.from)) opts.say(`  ${spec.name}: ${line}`);
       timer = setTimeout(start, backoffMs);
       backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
     });
@@ -81,21 +82,28 @@ export function keepChild(
   };
 }
 
-/** The bytes that a log has from earlier lives; one that is too long begins anew. */
-function makeRoom(logPath: string): number {
-  const bytes = statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
-  if (bytes <= LOG_BYTES_MAX) return bytes;
-  renameSync(logPath, `${logPath}.1`);
-  return 0;
+/**
+ * A log with the bytes that it has from earlier lives; one that is too long begins anew. Where it cannot be opened (a full disk, a
+ * folder that somebody made read-only), the child runs without.
+ */
+function openLog(logPath: string): { file: number; from: number } {
+  try {
+    makeDirectory(dirname(logPath));
+    const bytes = statSync(logPath, { throwIfNoEntry: false })?.size ?? 0;
+    const isLong = bytes > LOG_BYTES_MAX;
+    if (isLong) renameSync(logPath, `${logPath}.1`);
+    return { file: openSync(logPath, "a"), from: isLong ? 0 : bytes };
+  } catch {
+    return { file: openSync("/dev/null", "a"), from: 0 };
+  }
 }
 
 /** Its output goes to a file, not to a pipe: writing to the pipe of a killed supervisor would end the child. */
 function spawnLogged(
   command: readonly string[],
-  logPath: string,
+  log: number,
   env: NodeJS.ProcessEnv,
 ): ChildProcess {
-  const log = openSync(logPath, "a");
   try {
     const stdio: ["ignore", number, number] = ["ignore", log, log];
     return spawn(process.execPath, command, { cwd: REPOSITORY, env, detached: true, stdio });

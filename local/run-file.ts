@@ -72,17 +72,22 @@ export function readRun(localDir: string): Run | null {
   }
 }
 
-/** Readable by its owner only: the URL of a given MySQL holds a password. */
+/** Readable by its owner only: the URL of a given MySQL holds a password. Throws SetupError; what was recorded before stays then. */
 export function writeRun(localDir: string, run: Run): void {
-  mkdirSync(localDir, { recursive: true });
   const path = runPath(localDir);
-  const written = `${path}.${process.pid}`;
-  writeFileSync(written, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 });
-  renameSync(written, path);
+  try {
+    mkdirSync(localDir, { recursive: true });
+    writeFileSync(`${path}.new`, `${JSON.stringify(run, null, 2)}\n`, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new SetupError(`${path} cannot be written (${code}): make room there`, { cause: error });
+  }
 }
 
 export function removeRun(localDir: string): void {
-  rmSync(runPath(localDir), { force: true });
+  const path = runPath(localDir);
+  for (const each of [path, `${path}.new`]) rmSync(each, { force: true });
 }
 
 /** Whether anything of the run is left. */

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { pickPort } from "./hold-directory.ts";
 import { type MysqlServer, startMysql } from "./mysql-server.ts";
@@ -264,6 +265,32 @@ describe("the supervisor", () => {
     );
     child.kill("SIGINT");
     assert.equal(await exit, 0);
+  });
+
+  it("goes on and ends on a full disk: run.json and logs are made good when there is room", async () => {
+    const { child, exit, output, dir } = await start();
+    const run = await untilRun(dir, (each) => each.state === "ready");
+    const full = join(dir, "run.json.new");
+    symlinkSync("/dev/full", full);
+    rmSync(join(dir, "log"), { recursive: true });
+    writeFileSync(join(dir, "log"), "no log can be made");
+    const killed = run.processes.find((each) => each.name === "executor");
+    assert.ok(killed);
+    process.kill(killed.pid, "SIGKILL");
+    const signal = AbortSignal.timeout(DEADLINE_MS);
+    while (!/executor ended/.test(output()))
+      await once(child.stdout as Readable, "data", { signal });
+    assert.equal(output().split("run.json cannot be written (ENOSPC)").length, 2);
+    unlinkSync(full);
+    const later = await untilRun(dir, (each) =>
+      each.processes.some(({ name, pid }) => name === "executor" && pid !== killed.pid),
+    );
+
+    symlinkSync("/dev/full", full);
+    child.kill("SIGINT");
+    assert.equal(await exit, 0, output());
+    assert.deepEqual(later.processes.filter(isAlive), []);
+    assert.equal(readRun(dir), null);
   });
 
   it("refuses a taken API port in one line, before it starts anything", async () => {

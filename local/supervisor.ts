@@ -17,6 +17,7 @@ import { describeCall, watchCalls } from "./watch-calls.ts";
 // reaches the supervisor alone, which then stops the workers before the endpoint and the databases they still need.
 
 const POLL_MS = 100;
+const WRITE_RETRY_MS = 5_000;
 const HEALTH_ANSWER_MS = 2_000;
 /** A process that ended this often before the first call will not come up. */
 const ENDS_AT_START_MAX = 3;
@@ -70,7 +71,7 @@ export async function supervise(deps: SupervisorDeps): Promise<void> {
     say("stopping");
     over.abort();
     await watch;
-    await state.end(deps);
+    await state.end();
     say("stopped");
   }
 }
@@ -82,22 +83,23 @@ class RunState {
   #mysql: Run["mysql"] = null;
   #cassandra: Run["cassandra"] = null;
   #over = false;
-  readonly #settings: Settings;
-  readonly #apiUrl: string;
+  /** While it cannot be written. */
+  #retry: NodeJS.Timeout | undefined;
+  readonly #deps: SupervisorDeps;
   readonly #own: ProcessIdentity;
 
-  constructor({ settings, apiUrl }: SupervisorDeps, own: ProcessIdentity) {
-    this.#settings = settings;
-    this.#apiUrl = apiUrl;
+  /** Throws SetupError where it cannot be written: then nothing is started. */
+  constructor(deps: SupervisorDeps, own: ProcessIdentity) {
+    this.#deps = deps;
     this.#own = own;
-    this.write();
+    writeRun(deps.settings.localDir, this.run());
   }
 
   run(): Run {
     return {
       state: this.#state,
       supervisor: this.#own,
-      api: this.#apiUrl,
+      api: this.#deps.apiUrl,
       key: LOCAL_KEY,
       mysql: this.#mysql,
       cassandra: this.#cassandra,
@@ -109,9 +111,21 @@ class RunState {
     };
   }
 
+  /** Work goes on where it cannot be written: who stops it all knows what runs without the file. */
   write(): void {
     if (this.#over) return;
-    writeRun(this.#settings.localDir, this.run());
+    const { settings, say } = this.#deps;
+    clearTimeout(this.#retry);
+    try {
+      writeRun(settings.localDir, this.run());
+      this.#retry = undefined;
+    } catch (error) {
+      if (this.#retry === undefined)
+        say(
+          `${(error as Error).message}; all goes on, but what starts now is lost to 'npm stop' if this supervisor is killed`,
+        );
+      this.#retry = setTimeout(() => this.write(), WRITE_RETRY_MS);
+    }
   }
 
   setMysql(mysql: Run["mysql"]): void {
@@ -125,18 +139,19 @@ class RunState {
   }
 
   setReady(): void {
-    if (this.#state === "starting") this.#state = "ready";
+    if (this.#state !== "starting") return;
+    this.#state = "ready";
     this.write();
   }
 
-  async end(deps: SupervisorDeps): Promise<void> {
+  async end(): Promise<void> {
     this.#state = "stopping";
     for (const child of this.children) child.letEnd();
     this.write();
-    await stopRun(this.run(), deps);
+    await stopRun(this.run(), this.#deps);
     // A child's end may be reported later than it was seen: it must not write the file anew.
     this.#over = true;
-    removeRun(this.#settings.localDir);
+    removeRun(this.#deps.settings.localDir);
   }
 }
 
