@@ -7,6 +7,7 @@ const POLL_MS = 50;
 const WORD_EVERY_MS = 5_000;
 /** How long a killed process may take to be gone. */
 const KILL_MS = 5_000;
+const DATABASE_STOP_MS = 30_000;
 
 /**
  * Stops what a run has started, in order of stages: workers end their calls before the endpoint and the databases go. Each
@@ -23,13 +24,28 @@ export async function stopRun(
   }
   const { mysql, cassandra } = run;
   await Promise.all([
-    mysql ? stopMysql(mysql.dir, mysql.kind, opts.env) : null,
-    cassandra ? stopCassandra(cassandra.dir, cassandra.kind, opts.env) : null,
+    mysql && stopDatabase("MySQL", mysql, stopMysql, opts),
+    cassandra && stopDatabase("Cassandra", cassandra, stopCassandra, opts),
   ]);
 }
 
+/** By the files in its folder, then by its process: somebody may have removed the folder. */
+async function stopDatabase(
+  name: string,
+  { dir, kind, process }: NonNullable<Run["mysql"] | Run["cassandra"]>,
+  stop: typeof stopMysql,
+  { say, env, hurry }: Parameters<typeof stopRun>[1],
+): Promise<void> {
+  try {
+    await stop(dir, kind, env);
+  } catch (error) {
+    if (process === null) throw error;
+  }
+  if (process) await stopProcess({ ...process, name, stopMs: DATABASE_STOP_MS }, say, hurry);
+}
+
 async function stopProcess(
-  target: RunProcess,
+  target: Omit<RunProcess, "stage" | "metricsPort">,
   say: (line: string) => void,
   hurry?: AbortSignal,
 ): Promise<void> {
