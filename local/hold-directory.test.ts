@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { makeDirectory } from "./hold-directory.ts";
+import { findHolder, holdDirectory, makeDirectory } from "./hold-directory.ts";
 
 const room = mkdtempSync(join(tmpdir(), "hold-"));
 after(() => rmSync(room, { recursive: true, force: true }));
@@ -31,4 +31,16 @@ test("a folder that is there but read-only is said before anything is put there"
       () => makeDirectory(path),
       /^SetupError: \/proc\/sys cannot be written \(E[A-Z]+\)/,
     );
+});
+
+test("who holds a folder is known, by any path to it and after somebody removed it", async () => {
+  const dir = join(room, "held");
+  assert.equal(findHolder(dir), null);
+  assert.equal(await holdDirectory(dir), true);
+  assert.equal(await holdDirectory(dir), false);
+  symlinkSync(dir, join(room, "link"));
+  for (const path of [dir, join(room, "link")]) assert.equal(findHolder(path)?.pid, process.pid);
+  rmSync(dir, { recursive: true });
+  assert.equal(findHolder(dir)?.pid, process.pid);
+  assert.equal(findHolder(join(room, "other")), null);
 });

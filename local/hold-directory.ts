@@ -1,7 +1,17 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, existsSync, mkdirSync, realpathSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+} from "node:fs";
 import { createServer, type Server } from "node:net";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import { identify, type ProcessIdentity } from "./process-identity.ts";
 import { SetupError } from "./setup-error.ts";
 
 /**
@@ -10,8 +20,33 @@ import { SetupError } from "./setup-error.ts";
  */
 export async function holdDirectory(localDir: string): Promise<boolean> {
   makeDirectory(localDir);
-  const digest = createHash("sha256").update(realpathSync(localDir)).digest("hex").slice(0, 32);
-  return (await listen(createServer(), { path: `\0at-and-cron-${digest}` })) === "listening";
+  return (await listen(createServer(), { path: `\0${socketOf(localDir)}` })) === "listening";
+}
+
+/** The supervisor of `localDir`, by what the kernel knows; null when there is none, or it is another user's. */
+export function findHolder(localDir: string): ProcessIdentity | null {
+  const socket = readFileSync("/proc/net/unix", "utf8")
+    .split("\n")
+    .find((line) => line.endsWith(` @${socketOf(localDir)}`));
+  if (socket === undefined) return null;
+  const held = `socket:[${socket.split(" ").at(-2)}]`;
+  const holds = (pid: string) => {
+    const files = `/proc/${pid}/fd`;
+    try {
+      return readdirSync(files).some((file) => readlinkSync(join(files, file)) === held);
+    } catch {
+      // Another user's, or it has ended.
+      return false;
+    }
+  };
+  const pid = readdirSync("/proc").find((name) => /^\d+$/.test(name) && holds(name));
+  return pid === undefined ? null : identify(Number(pid), "");
+}
+
+/** Its name in the abstract namespace. A folder that was removed is still held by its path. */
+function socketOf(localDir: string): string {
+  const path = existsSync(localDir) ? realpathSync(localDir) : localDir;
+  return `at-and-cron-${createHash("sha256").update(path).digest("hex").slice(0, 32)}`;
 }
 
 /**

@@ -61,14 +61,19 @@ export function readRun(localDir: string): Run | null {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw new SetupError(`cannot read ${path}`, { cause: error });
+    const { code } = error as NodeJS.ErrnoException;
+    throw new SetupError(
+      `cannot read ${path} (${code}): LOCAL_DIR has to be a folder that you may read and write`,
+      { cause: error },
+    );
   }
   try {
     return runSchema.parse(JSON.parse(text));
   } catch (error) {
-    throw new SetupError(`${path} is damaged: stop its processes by hand, then delete it`, {
-      cause: error,
-    });
+    throw new SetupError(
+      `${path} is damaged: 'npm stop' ends its supervisor; where that is gone, end what else runs ('ps -ef' shows it by its path), then delete the file`,
+      { cause: error },
+    );
   }
 }
 

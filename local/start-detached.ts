@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { makeDirectory } from "./hold-directory.ts";
-import { isAlive } from "./process-identity.ts";
+import { findHolder, makeDirectory } from "./hold-directory.ts";
 import { readRun } from "./run-file.ts";
 import type { Settings } from "./settings.ts";
 import { SetupError } from "./setup-error.ts";
@@ -23,8 +22,7 @@ export async function startDetached(
   settings: Settings,
   alreadyRunning: (settings: Settings) => string,
 ): Promise<void> {
-  const earlier = readRun(settings.localDir);
-  if (earlier && isAlive(earlier.supervisor)) throw new SetupError(alreadyRunning(settings));
+  if (findHolder(settings.localDir)) throw new SetupError(alreadyRunning(settings));
   const logDir = join(settings.localDir, "log");
   makeDirectory(logDir);
   using said = new Followed(join(logDir, "supervisor.log"), process.stdout);

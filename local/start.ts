@@ -1,6 +1,5 @@
-import { holdDirectory } from "./hold-directory.ts";
+import { findHolder, holdDirectory } from "./hold-directory.ts";
 import { prepareDatabases } from "./prepare-databases.ts";
-import { readRun } from "./run-file.ts";
 import { readFlags, readSettings, type Settings } from "./settings.ts";
 import { SetupError } from "./setup-error.ts";
 import { apiUrlOf, planStack } from "./stack.ts";
@@ -41,9 +40,9 @@ async function startHere(settings: Settings, quiet: boolean): Promise<void> {
 }
 
 function alreadyRunning(settings: Settings): string {
-  const run = readRun(settings.localDir);
-  const where = run ? `: ${run.api}, supervisor ${run.supervisor.pid}` : "";
-  return `already running in ${settings.localDir}${where} ('npm stop' ends it; another LOCAL_DIR, API_PORT, MYSQL_PORT and CASSANDRA_PORT make a second copy)`;
+  const holder = findHolder(settings.localDir);
+  const who = holder ? `supervisor ${holder.pid}` : "another user's supervisor";
+  return `already running in ${settings.localDir}: ${who} ('npm run status' tells how it is, 'npm stop' ends it; another LOCAL_DIR, API_PORT, MYSQL_PORT and CASSANDRA_PORT make a second copy)`;
 }
 
 await runMain(main);

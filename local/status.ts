@@ -1,7 +1,9 @@
 import { cassandraAnswers } from "./cassandra-answers.ts";
+import { findHolder } from "./hold-directory.ts";
 import { isAlive } from "./process-identity.ts";
 import { type Run, readRun } from "./run-file.ts";
 import { readFlags, readSettings } from "./settings.ts";
+import { SetupError } from "./setup-error.ts";
 import { runMain, say } from "./terminal.ts";
 
 // npm run status [-- --json]: what runs in LOCAL_DIR, and what its API says of its databases. Exit code 1 when nothing runs.
@@ -12,6 +14,11 @@ async function main(): Promise<void> {
   const flags = readFlags(process.argv.slice(2), ["json"]);
   const { localDir } = readSettings(process.env);
   const run = readRun(localDir);
+  const holder = run ? null : findHolder(localDir);
+  if (holder)
+    throw new SetupError(
+      `supervisor ${holder.pid} runs, but its ${localDir}/run.json was removed: 'npm stop' ends it`,
+    );
   const processes = run ? listProcesses(run) : [];
   if (processes.length === 0) process.exitCode = 1;
   if (flags.has("json")) {

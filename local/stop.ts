@@ -1,3 +1,4 @@
+import { findHolder } from "./hold-directory.ts";
 import { isAlive, signal } from "./process-identity.ts";
 import { isRunning, readRun, removeRun } from "./run-file.ts";
 import { readFlags, readSettings } from "./settings.ts";
@@ -11,17 +12,18 @@ const SUPERVISOR_STOP_MS = 180_000;
 async function main(): Promise<void> {
   readFlags(process.argv.slice(2), []);
   const { localDir } = readSettings(process.env);
-  const run = readRun(localDir);
-  if (!run) return say(`nothing is running in ${localDir}`);
+  // One that lives is found also where run.json was removed or damaged: it knows by itself what to stop.
+  const supervisor = findHolder(localDir) ?? readRun(localDir)?.supervisor;
+  if (!supervisor) return say(`nothing is running in ${localDir}`);
   const { stop: hurry } = listenForStop();
-  if (signal(run.supervisor, "SIGTERM")) {
-    const gone = await waitUntilGone(run.supervisor, SUPERVISOR_STOP_MS, hurry, (waitedMs) =>
+  if (signal(supervisor, "SIGTERM")) {
+    const gone = await waitUntilGone(supervisor, SUPERVISOR_STOP_MS, hurry, (waitedMs) =>
       say(
         `waiting for calls in flight to end (${Math.round(waitedMs / 1000)} s); Ctrl-C: without waiting`,
       ),
     );
-    if (!gone) signal(run.supervisor, "SIGKILL");
-    await waitUntilGone(run.supervisor, SUPERVISOR_STOP_MS);
+    if (!gone) signal(supervisor, "SIGKILL");
+    await waitUntilGone(supervisor, SUPERVISOR_STOP_MS);
   }
   // Read again: the supervisor may have started something since.
   const left = readRun(localDir);

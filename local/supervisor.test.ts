@@ -234,6 +234,23 @@ describe("the supervisor", () => {
     assert.equal(await command("stop.ts", env), `nothing is running in ${dir}\n`);
   });
 
+  it("is found by npm stop without its run.json, or with one that is damaged", async () => {
+    for (const damage of [null, "{"]) {
+      const { child, exit, dir, env } = await start();
+      const run = await untilRun(dir, (each) => each.state === "ready");
+      const file = join(dir, "run.json");
+      rmSync(file);
+      if (damage !== null) writeFileSync(file, damage);
+      const said = await command("status.ts", env);
+      assert.match(said, /: 'npm stop' ends it|is damaged: 'npm stop' ends its supervisor/);
+      if (damage === null) assert.ok(said.startsWith(`supervisor ${child.pid} runs`), said);
+      assert.equal(await command("stop.ts", env), "stopped\n");
+      assert.equal(await exit, 0);
+      assert.deepEqual(run.processes.filter(isAlive), []);
+      assert.equal(readRun(dir), null);
+    }
+  });
+
   it("starts over what a killed one has left", async () => {
     const first = await start();
     const run = await untilRun(first.dir, (each) => each.state === "ready");
