@@ -68,11 +68,12 @@ async function call(options: ClientOptions, entry: Entry, args: Args): Promise<A
   for (const [name, header] of Object.entries(entry.headers)) {
     if (args[name] !== undefined) headers.set(header, String(args[name]));
   }
-  if (args.body !== undefined) headers.set("content-type", "application/json");
+  const { body: sent } = args;
+  if (sent !== undefined) headers.set("content-type", "application/json");
   const response = await ask(url.replace(/\/+$/, "") + targetOf(entry, args), {
     method: entry.method,
     headers,
-    body: args.body === undefined ? null : JSON.stringify(args.body),
+    body: sent === undefined ? null : JSON.stringify(sent),
     signal: AbortSignal.timeout(timeoutMs),
     redirect: "manual",
   });
