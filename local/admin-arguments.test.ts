@@ -43,6 +43,10 @@ test("what it does not know is told in one line, with what there is", () => {
     ["tenant list --name a", /'tenant list' has no option --name/],
     ["tenant list --bogus", /Unknown option '--bogus'$/],
     ["tenant create a --name", /'--name <value>' argument missing$/],
+    [
+      "tenant create a --name -1",
+      /'--name' argument is ambiguous. Did you forget .*\? To specify .* use '--name=-XYZ'\.$/,
+    ],
     ["tenant list --json=x", /does not take an argument$/],
     ["atcron_14kshb1395g50kv45x7pev2yp9cha2ncgqp749mavqh69x2veq0x", /no command 'atcron_14k…'/],
   ] as const)

@@ -99,8 +99,9 @@ function parse(args: readonly string[], commands: readonly AdminCommand[]) {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    // Its first sentence says what is wrong; the rest is advice for other programs.
-    throw new UsageError(error.message.split(/\. |\n/)[0], { cause: error });
+    // The rest of a line is advice for other programs; of a value that begins with a dash the lines after it say how to write it.
+    const lines = error.message.split("\n").map((line) => line.split(". ")[0]);
+    throw new UsageError(lines.join(" "), { cause: error });
   }
 }
 

@@ -140,10 +140,12 @@ function read(
 ): { concurrency?: number | null; perSecond?: number | null } {
   if (text === undefined) return {};
   const value = text === "none" ? null : form.test(text) ? Number(text) : Number.NaN;
-  if (value !== null && !(value >= min && value <= max))
+  if (value !== null && !(value >= min && value <= max)) {
+    const what = option === "concurrency" ? "whole number" : "number of at most 9 decimals";
     refuse(
-      `--${option} has to be a number from ${min} to ${max} or 'none', not '${shorten(text)}'`,
+      `--${option} has to be a ${what} from ${min} to ${max}, or 'none', not '${shorten(text)}'`,
     );
+  }
   return option === "concurrency" ? { concurrency: value } : { perSecond: value };
 }
 

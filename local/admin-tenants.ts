@@ -151,7 +151,7 @@ async function weigh(
 async function setWeightTo(deps: AdminDeps, id: string, text: string): Promise<Tenant> {
   const bad = (): never =>
     refuse(
-      `--weight has to be a number from ${TENANT_WEIGHT_MIN} to ${TENANT_WEIGHT_MAX} or 'default', not '${shorten(text)}'`,
+      `--weight has to be a number from ${TENANT_WEIGHT_MIN} to ${TENANT_WEIGHT_MAX} with at most 6 decimals, or 'default', not '${shorten(text)}'`,
     );
   if (text !== "default" && !/^\d{1,3}(\.\d{1,6})?$/.test(text)) bad();
   const weight = text === "default" ? null : Number(text);

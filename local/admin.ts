@@ -1,6 +1,6 @@
 /**
  * Tenants, API keys and IAM principals of any deployment: `npm run admin -- --help`.
- * Exit codes: 0 done, 1 refused or the database is away, 2 the command line is wrong. Errors are one line on stderr.
+ * Exit codes: 0 done, 1 refused (a value too) or the database is away, 2 no such command line. Errors are one line on stderr.
  */
 import { assertMasterKeyFits, openVault } from "#adapters/crypto/vault.ts";
 import { openAccount } from "#adapters/deployment/open-account.ts";

@@ -138,7 +138,9 @@ export function translate(fault: DriverFault, write: false | "alone" | "commit")
     );
   }
   if (errno !== null && ACCESS.includes(errno)) {
-    return new StoreRefused(`MySQL refuses the account in MYSQL_URL: ${fault.message}`, { cause });
+    return new StoreRefused(`MySQL refuses the account of its URL or secret: ${fault.message}`, {
+      cause,
+    });
   }
   if (isRefusal(fault)) {
     return new StoreRefused(`MySQL refuses the statement: ${fault.message}`, { cause });

@@ -218,7 +218,9 @@ function acquireRaw(
     const timer = setTimeout(() => {
       givenUp = true;
       reject(
-        new StoreUnavailable(`no connection to MySQL was free within ${Math.round(deadlineMs)} ms`),
+        new StoreUnavailable(
+          `no connection to MySQL was free, or could be opened, within ${Math.round(deadlineMs)} ms`,
+        ),
       );
     }, deadlineMs);
     const take = () =>
