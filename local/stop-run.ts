@@ -52,7 +52,7 @@ async function stopProcess(
   signal(target, "SIGTERM");
   const ended = await waitUntilGone(target, target.stopMs, hurry, (waitedMs) =>
     say(
-      `waiting for ${target.name} to end (${Math.round(waitedMs / 1000)} s); Ctrl-C: without waiting for calls in flight`,
+      `waiting for ${target.name} to end (${Math.round(waitedMs / 1000)} s); Ctrl-C: without waiting`,
     ),
   );
   if (ended) return;
