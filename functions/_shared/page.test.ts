@@ -49,3 +49,17 @@ test("whatever is in it, a page of several items keeps its bound as an answer, a
     }),
   );
 });
+
+test("an item that is larger than a page is a page of its own", () => {
+  for (const items of [["long".repeat(100)], ["long".repeat(100), "b"]]) {
+    const page = { items, more: false };
+    const text = writePage(
+      page,
+      (item) => item,
+      () => "next",
+      300,
+    );
+    const nextCursor = items.length > 1 ? "next" : null;
+    assert.deepEqual(JSON.parse(text), { items: items.slice(0, 1), nextCursor });
+  }
+});

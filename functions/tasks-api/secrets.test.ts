@@ -260,6 +260,8 @@ test("a deleted task leaves no secret, of many made at once each has its own", a
 });
 
 const PLAIN = "hunter2";
+const many = (name: string) =>
+  Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`${name}-${i}`, "a"]));
 const refused: readonly (readonly [string, object, readonly string[]])[] = [
   [
     "a header that is plain too",
@@ -285,6 +287,7 @@ const refused: readonly (readonly [string, object, readonly string[]])[] = [
     { headers: { "x-a": "a".repeat(5_000) }, secretHeaders: { "x-b": "b".repeat(5_000) } },
     ["secretHeaders"],
   ],
+  ["too many", { headers: many("x"), secretHeaders: many("y") }, ["secretHeaders"]],
   [
     "our signature in plain headers",
     { headers: { "webhook-signature": "v1,a" } },
