@@ -191,6 +191,10 @@ describe("any schedule", () => {
     const warnings = (expression: string, timezone = "UTC") =>
       accepted({ type: "cron", expression, timezone }).warnings;
     assert.deepEqual(warnings("0 9 * * *", "Europe/Madrid"), []);
+    // At the ends of what the clocks skip, and of what they repeat.
+    assert.deepEqual(warnings("0 3 * * *", "Europe/Madrid"), []);
+    assert.match(warnings("59 59 1 * * *", "Europe/London").join(), /skip.*twice/);
+    assert.deepEqual(warnings("59 59 0 * * *", "Europe/London"), []);
     assert.deepEqual(warnings("30 2 * * *"), []);
     assert.deepEqual(warnings("*/30 2 * * *", "Europe/Madrid"), []);
     const [skipped, repeated, ...rest] = warnings("30 2 * * *", "Europe/Madrid");

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BoundedCache } from "./schedule-cache.ts";
-import { canonicalTimeZone, firstInstantAtWall, firstUnseenWall, zoneClock } from "./time-zone.ts";
+import {
+  canonicalTimeZone,
+  firstInstantAtWall,
+  firstUnseenWall,
+  type ZoneClock,
+  zoneClock,
+} from "./time-zone.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -112,6 +118,27 @@ test("walls and instants in a gap and in a repeated hour", () => {
   assert.equal(unseen("2026-11-01T05:30:00Z").toISOString(), "2026-11-01T01:30:00.001Z");
   assert.equal(unseen("2026-11-01T06:30:00Z").toISOString(), "2026-11-01T02:00:00.000Z");
   assert.equal(unseen("2026-11-01T07:00:00Z").toISOString(), "2026-11-01T02:00:00.001Z");
+});
+
+test("a wall time is unseen after a change however time is cut into pieces", () => {
+  const hours = (at: number) => at * HOUR_MS;
+  const ends = [10, 10.5, 11, 24, Number.POSITIVE_INFINITY];
+  const cut: ZoneClock = {
+    name: "cut",
+    pieceAt(instantMs) {
+      const at = ends.findIndex((end) => instantMs < hours(end));
+      const startMs = at === 0 ? Number.NEGATIVE_INFINITY : hours(ends[at - 1] ?? 0);
+      return { startMs, endMs: hours(ends[at] ?? 0), offsetMs: at === 0 ? hours(2) : hours(1) };
+    },
+  };
+  for (const [instant, unseen] of [
+    [9.5, hours(11.5) + 1],
+    [10, hours(12)],
+    [10.75, hours(12)],
+    [11, hours(12) + 1],
+    [11.5, hours(12.5) + 1],
+  ] as const)
+    assert.equal(firstUnseenWall(cut, hours(instant)), unseen);
 });
 
 test("a bounded cache forgets what was used longest ago", () => {
