@@ -191,6 +191,9 @@ describe("cron: accepted", () => {
     assert.equal(next(cron("@yearly"), "9998-06-01T00:00:00Z"), "9999-01-01T00:00:00.000Z");
     assert.equal(next(cron("@yearly"), "9999-06-01T00:00:00Z"), null);
     assert.equal(next(cron("* * * * *", "Europe/Madrid"), "9999-12-31T23:59:00Z"), null);
+    // On the wall of New York the year is not over.
+    for (const expression of ["0 20 31 12 *", "* 20 31 12 *"])
+      assert.equal(next(cron(expression, "America/New_York"), "9999-06-01T00:00:00Z"), null);
     assert.equal(nextOccurrence(cron("* * * * *"), ALWAYS, 9e15), null);
   });
 
