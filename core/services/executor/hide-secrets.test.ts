@@ -127,3 +127,36 @@ test("what repeats no secret is kept as it is", () => {
   ])
     assert.equal(hideSecrets(text, sent), text);
 });
+
+const filled = (piece: string, length: number) => piece.repeat(length).slice(0, length);
+
+test("however secrets and answers are made, it takes a millisecond or two", () => {
+  const parts = (piece: string, length: number) => {
+    const these = Array.from({ length: 100 }, (_, i) => filled(piece, length + (i % 20)) + i);
+    return [these.join(";").slice(0, 8_192)];
+  };
+  const dashes = [Array.from({ length: 92 }, (_, i) => "-".repeat(8 + i)).join(";")];
+  const sents = [parts("\\", 70), parts("--%2525", 60), parts("\\x-", 60), dashes];
+  const texts = ["\\", "\\\\x", "-", "--------------------%25252525", "--%2525252d\\", "\\u005c"];
+  for (const text of texts.map((piece) => filled(piece, 1_024)))
+    for (const sent of [...sents, [filled("\\", 65_536)], [filled("a;", 65_536)]]) {
+      const took = Array.from({ length: 7 }, () => {
+        const { user, system } = process.cpuUsage();
+        hideSecrets(text, sent);
+        const now = process.cpuUsage();
+        return (now.user + now.system - user - system) / 1_000;
+      });
+      // Where nothing is bounded, 8 ms for some of these and 25 for others.
+      assert.ok(
+        Math.min(...took) < 4,
+        `${text.slice(0, 30)}, ${sent[0]?.slice(0, 30)}: ${took} ms`,
+      );
+    }
+});
+
+test("many secrets that begin alike are told from each other, and from others that do", () => {
+  const sent = Array.from({ length: 20 }, (_, i) => `sk_live_${"x".repeat(i)}0123456789`);
+  const text = filled('{"error": "sk_live_other", "of": "task"} ', 900);
+  assert.equal(hideSecrets(text, sent), text);
+  assert.equal(hideSecrets(`${text}${sent[3]}, ${sent[19]}`, sent), `${text}[secret], [secret]`);
+});

@@ -35,15 +35,29 @@ const NAMED: Readonly<Record<string, string>> = {
 /** What bytes that are no UTF-8 are read as. */
 export const UNREADABLE = "\ufffd";
 
-/** The text itself first. What stands at the end of one that `mayBeCut` is read as it is, and as an escape left unfinished. */
-export function readingsOf(text: string, mayBeCut: boolean): readonly Reading[] {
+/** Of a text that is whole: itself first, then what it means, what that means … */
+export function meaningsOf(text: string): readonly string[] {
+  const meanings = [text];
+  let last = text;
+  while (meanings.length < READINGS_MAX) {
+    const meaning = last.replace(ESCAPE, meaningOf);
+    // Whatever is undone becomes shorter.
+    if (meaning === last) break;
+    meanings.push(meaning);
+    last = meaning;
+  }
+  return meanings;
+}
+
+/** Of a text that may have been cut, itself first. What stands at its end is read as it is, and as an escape left unfinished. */
+export function readingsOf(text: string): readonly Reading[] {
   const readings: Reading[] = [];
   let last: readonly Reading[] = [{ text, starts: null }];
   while (last.length > 0) {
     readings.push(...last);
     if (readings.length >= READINGS_MAX) break;
     last = last.flatMap((reading) => {
-      const isCut = mayBeCut && CUT_ESCAPE.test(reading.text);
+      const isCut = CUT_ESCAPE.test(reading.text);
       return [...undone(reading, ESCAPE), ...(isCut ? undone(reading, ESCAPE_OR_CUT) : [])];
     });
   }
