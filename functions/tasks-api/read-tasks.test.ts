@@ -96,6 +96,7 @@ test("list: newest first, by pages, filtered; cursors are bound to tenant and fi
     ["limit=1e2", "limit"],
     ["status=deleted", "status"],
     ["status=active&status=paused", "status"],
+    ["tag=even&tag=odd", "tag"],
     ["colour=red", "colour"],
   ] as const)
     assertProblem(await list(query), 422, [field]);

@@ -65,6 +65,7 @@ const requests: readonly (readonly [string, object, string])[] = [
   ["a method of its own", { method: "TRACE" }, "method"],
   ["a method in lower case", { method: "post" }, "method"],
   ["a body with GET", { method: "GET", body: "x" }, "body"],
+  ["binary with HEAD", { method: "HEAD", bodyBase64: "eA==" }, "bodyBase64"],
   ["two bodies", { body: "x", bodyBase64: "eA==" }, "bodyBase64"],
   ["no base64", { bodyBase64: "%%%" }, "bodyBase64"],
   ["base64 without padding", { bodyBase64: "eA" }, "bodyBase64"],
