@@ -150,6 +150,8 @@ describe("what was missed", () => {
       assert.equal(job.dueAtMs, NOW_MS + RETENTION.endedMs);
     }
     assert.deepEqual(rowsOf(plan), [4, 2]);
+    const justFits = { ...BOUNDS, missedRowsMax: 4 };
+    assert.deepEqual(planRuns(dueTask({ nextRunAtMs, catchUp: "none" }), justFits), plan);
   });
 
   test("latest: the last missed run is made, those before it have their rows", () => {

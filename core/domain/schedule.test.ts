@@ -106,6 +106,8 @@ describe("every", () => {
     assert.equal(next(shifted.schedule, "2026-02-01T00:15:00Z"), "2026-02-01T00:16:30.000Z");
     assert.equal(next(shifted.schedule, "2025-02-01T00:15:00Z"), "2025-02-01T00:16:30.000Z");
     assert.equal(next(schedule, "9999-12-31T23:50:00Z"), null);
+    const second = accepted({ type: "every", seconds: 1 }).schedule;
+    assert.equal(next(second, "2026-02-01T00:15:00Z"), "2026-02-01T00:15:01.000Z");
   });
 
   for (const seconds of [0, -1, 1.5, "900", null, undefined, 1e9, 2 ** 60, Number.NaN]) {

@@ -41,6 +41,13 @@ const refused: readonly (readonly [string, object, readonly string[]])[] = [
     { startAt: "2026-12-01T09:00:00Z", endAt: "2026-12-01T08:00:00Z" },
     ["endAt"],
   ],
+  [
+    "endAt at startAt",
+    { startAt: "2026-12-01T09:00:00Z", endAt: "2026-12-01T10:00:00+01:00" },
+    ["endAt"],
+  ],
+  ["half a character in the description", { description: "\ud800" }, ["description"]],
+  ["NUL in the description", { description: "a\0b" }, ["description"]],
   ["no occurrence in the window", { endAt: "2026-06-01T10:00:00Z" }, ["schedule"]],
   ["several faults at once", { name: 1, priority: 2 }, ["name", "priority"]],
 ];
@@ -59,6 +66,7 @@ const requests: readonly (readonly [string, object, string])[] = [
   ["a user in the url", { url: "https://user:secret@example.com/" }, "url"],
   ["an empty user in the url", { url: "https://@example.com/" }, "url"],
   ["a line break in the url", { url: "https://example.com/\na" }, "url"],
+  ["half a character in the url", { url: "https://example.com/\ud800" }, "url"],
   ["no host", { url: "https:///path" }, "url"],
   ["a port that is none", { url: "https://example.com:99999/" }, "url"],
   ["a url that is too long", { url: `https://example.com/${"x".repeat(4_096)}` }, "url"],
@@ -87,6 +95,11 @@ const requests: readonly (readonly [string, object, string])[] = [
   ["our own header, in capitals", { headers: { "X-ATTEMPT": "1" } }, "headers.X-ATTEMPT"],
   ...OWN_HEADERS.map((name) => [name, { headers: { [name]: "1" } }, `headers.${name}`] as const),
   ["a header given twice", { headers: { "X-A": "1", "x-a": "2" } }, "headers.x-a"],
+  [
+    "too many headers",
+    { headers: Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`x-${i}`, "a"])) },
+    "headers",
+  ],
   ["headers that are too large", { headers: { "x-foo": "x".repeat(8_192) } }, "headers"],
 ];
 
