@@ -55,7 +55,7 @@ const REFUSED_CLASSES: readonly string[] = ["0A", "21", "22", "23", "28", "42"];
 const REFUSED: readonly number[] = [1153, 1265, 1300, 1301, 1364, 1366, 1411, 3819];
 /** Nobody has migrated this server yet. */
 const NOT_MIGRATED: readonly number[] = [1049, 1054, 1146];
-const ACCESS: readonly number[] = [1044, 1045, 1130, 1142, 1698];
+const ACCESS: readonly number[] = [1044, 1045, 1130, 1142, 1698, 3159];
 /** The account does not let us in: its password may have been rotated. */
 const ACCOUNT_REFUSED: readonly number[] = [1045, 1698];
 const DEADLINE_CODE = "PROTOCOL_SEQUENCE_TIMEOUT";
