@@ -32,8 +32,8 @@ class Waiting<Item> {
     return this.#items.length + this.#underWay;
   }
 
-  add(items: readonly Item[]): void {
-    for (const item of items) this.#items.push(item);
+  add(item: Item): void {
+    this.#items.push(item);
   }
 
   /** Writes one group, if anything waits. Throws what `write` throws, with everything kept. Returns how many were written. */
@@ -47,7 +47,7 @@ class Waiting<Item> {
     try {
       await this.#size.learn(group.length, () => write(group));
     } catch (error) {
-      this.add(group);
+      for (const item of group) this.add(item);
       throw error;
     } finally {
       this.#underWay = 0;
@@ -74,13 +74,13 @@ export class Outbox {
   }
 
   addResult(result: JobResult): void {
-    this.#results.add([result]);
+    this.#results.add(result);
     this.onWaiting();
   }
 
   addGivenBack(held: readonly GivenBack[]): void {
     if (held.length === 0) return;
-    this.#givenBack.add(held);
+    for (const each of held) this.#givenBack.add(each);
     this.#deps.metrics.count("given_back", held.length);
     this.onWaiting();
   }
