@@ -91,6 +91,7 @@ export function openPool(options: PoolOptions): Pool {
 
   return {
     async acquire(deadlineMs = ACQUIRE_MS) {
+      const endsAt = performance.now() + deadlineMs;
       const raw =
         account === null
           ? await acquireRaw(pool, idle, deadlineMs)
@@ -98,7 +99,7 @@ export function openPool(options: PoolOptions): Pool {
       const connection = wrap(raw, () => live.delete(raw));
       if (checked.has(raw)) return connection;
       try {
-        await checkSettings(connection);
+        await checkSettings(connection, () => endsAt - performance.now());
       } catch (error) {
         connection.destroy();
         throw error;
@@ -266,12 +267,15 @@ function wrap(raw: PoolConnection, forget: () => void): Connection {
  * The server should be set up as local/native/mysql.sh does; where it is not, each connection sets itself up and the first one
  * warns. Escapes in our literals need backslashes, and a value that does not fit must be an error, never cut.
  */
-function settingsChecker(logger: Logger | null): (session: Session) => Promise<void> {
+function settingsChecker(
+  logger: Logger | null,
+): (session: Session, leftMs: () => number) => Promise<void> {
   let warned = false;
   let warnedOfPackets = false;
-  return async (session) => {
+  return async (session, leftMs) => {
     const [row] = await session.select(
       "SELECT @@SESSION.transaction_isolation, @@SESSION.wait_timeout, @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_mode, @@SESSION.max_allowed_packet",
+      leftMs(),
     );
     const [isolation, waitSeconds, lockWaitSeconds, modes, packetBytes] = row ?? [];
     if (Number(packetBytes) < PACKET_BYTES_MIN && !warnedOfPackets) {
@@ -294,7 +298,7 @@ function settingsChecker(logger: Logger | null): (session: Session) => Promise<v
       changes.push("sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ENGINE_SUBSTITUTION'");
     }
     if (changes.length === 0) return;
-    await session.write(`SET ${changes.map((change) => `SESSION ${change}`).join(", ")}`);
+    await session.write(`SET ${changes.map((change) => `SESSION ${change}`).join(", ")}`, leftMs());
     if (warned) return;
     warned = true;
     logger?.warn("MySQL is not set up as it should be: each connection sets it for itself", {

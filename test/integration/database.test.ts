@@ -321,4 +321,26 @@ describe("database", () => {
     assert.ok(ms < 2_000 + SLACK_MS, `${ms} ms`);
     await still.close();
   });
+
+  test("a new connection whose first statement is not answered is given up by the deadline too, and nothing was sent", async () => {
+    const { mysqlUrl, databasePrefix } = databases;
+    const other = await openProxyOf(mysqlUrl);
+    other.addFault({ kind: "hold", at: "SELECT @@SESSION", times: 1 });
+    const held = openDatabase({
+      mysqlUrl: throughProxy(mysqlUrl, other),
+      database: shardDatabase("0", databasePrefix),
+      poolSize: 2,
+      logger: null,
+    });
+    try {
+      const n = await mark(1);
+      const ms = await timed(() => assert.rejects(held.write(add(1), 1_000), StoreUnavailable));
+      assert.ok(ms < 1_000 + SLACK_MS, `${ms} ms`);
+      assert.equal(await held.write(add(1)), 1);
+      assert.equal(await mark(1), n + 1);
+    } finally {
+      await held.close();
+      await other.close();
+    }
+  });
 });
