@@ -1,5 +1,4 @@
 /** Leases of executors in memory. */
-import { assert } from "#core/domain/assert.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import { FENCED_KEPT_MS, WORKER_LEASE_MS } from "#core/domain/limits.ts";
 import type { Renewal, WorkerStore } from "#core/ports/worker-store.ts";
@@ -14,7 +13,7 @@ export class MemoryWorkerStore implements WorkerStore {
 
   register(workerId: WorkerId, leaseMs: number): Promise<void> {
     return this.#tables.transact("register", (nowMs) => {
-      assert(!this.#tables.workers.has(workerId), "a worker id is fresh");
+      if ((this.#tables.workers.get(workerId)?.fencedAtMs ?? null) !== null) return;
       this.#tables.workers.set(workerId, { leaseUntilMs: nowMs + leaseMs, fencedAtMs: null });
     });
   }

@@ -1,6 +1,6 @@
 /**
  * Leases of executors, on connections of their own: however busy the shard's pool is, a renewal finds one free.
- * Heartbeats have a short deadline; the executor repeats them.
+ * Heartbeats have a short deadline unless the executor, which repeats them, says another.
  */
 import type { WorkerStore } from "#core/ports/worker-store.ts";
 import { readWorkerId } from "./cells.ts";
@@ -22,14 +22,14 @@ import type { Database } from "./transaction.ts";
 
 export function workerStore(database: Database): WorkerStore {
   return {
-    async register(workerId, leaseMs) {
-      await database.write(insertWorkerSql(workerId, leaseMs), HEARTBEAT_MS);
+    async register(workerId, leaseMs, deadlineMs = HEARTBEAT_MS) {
+      await database.write(insertWorkerSql(workerId, leaseMs), deadlineMs);
     },
-    async renew(workerId, leaseMs) {
-      const renewed = await database.write(renewWorkerSql(workerId, leaseMs), HEARTBEAT_MS);
+    async renew(workerId, leaseMs, deadlineMs = HEARTBEAT_MS) {
+      const renewed = await database.write(renewWorkerSql(workerId, leaseMs), deadlineMs);
       if (renewed === 1) return { kind: "renewed" };
       // Two renewals within one millisecond change nothing: only the row itself tells whether it is fenced.
-      const rows = await database.select(selectWorkerSql(workerId), HEARTBEAT_MS);
+      const rows = await database.select(selectWorkerSql(workerId), deadlineMs);
       return { kind: rows.length === 1 ? "renewed" : "fenced" };
     },
     async fence(workerId) {

@@ -7,10 +7,13 @@ export type Renewal =
 
 /** Leases of executors: one row per process life. Lengths are in ms on the database's clock. */
 export interface WorkerStore {
-  /** Inserts a row for a fresh id with a lease of `leaseMs` from the database's now. */
-  register(workerId: WorkerId, leaseMs: number): Promise<void>;
-  /** Extends the lease to `leaseMs` from now, only while the row is there and not fenced. */
-  renew(workerId: WorkerId, leaseMs: number): Promise<Renewal>;
+  /**
+   * Inserts a row for an id with a lease of `leaseMs` from the database's now. Again, where it was not answered: extends the lease, unless
+   * the id is fenced by now, which its next renewal or claim tells. Throws after `deadlineMs`.
+   */
+  register(workerId: WorkerId, leaseMs: number, deadlineMs?: number): Promise<void>;
+  /** Extends the lease to `leaseMs` from now, only while the row is there and not fenced. Throws after `deadlineMs`. */
+  renew(workerId: WorkerId, leaseMs: number, deadlineMs?: number): Promise<Renewal>;
   /** Marks an expired worker as fenced. True when this call did it: a live lease and a fenced row are left alone. */
   fence(workerId: WorkerId): Promise<boolean>;
   /**

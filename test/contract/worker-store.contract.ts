@@ -31,6 +31,22 @@ function renews(open: OpenStore): void {
   );
 
   test(
+    "a registration that is repeated extends the lease, and revives nobody who was fenced meanwhile",
+    onStore(open, async ({ shard: { workers } }) => {
+      const workerId = makeWorker();
+      await workers.register(workerId, -5_000);
+      await workers.register(workerId, 60_000);
+      assert.deepEqual(await workers.listExpired(10), []);
+      assert.equal(await workers.fence(workerId), false);
+      await workers.renew(workerId, -5_000);
+      assert.equal(await workers.fence(workerId), true);
+      await workers.register(workerId, 60_000);
+      assert.deepEqual(await workers.renew(workerId, 60_000), { kind: "fenced" });
+      assert.deepEqual(await workers.listFenced(10), [workerId]);
+    }),
+  );
+
+  test(
     "a lease that passed can be renewed as long as nobody has fenced it, and is live again",
     onStore(open, async (store) => {
       const { workers } = store.shard;

@@ -56,7 +56,17 @@ const READS = new Set<string>([
   ...["listSigningSecrets", "listLines", "countWaiting"],
 ]);
 const SAFE_TO_REPEAT = new Set<string>([
-  ...["renew", "fence", "recordResults", "giveBack", "rescue", "deleteArchived", "prune", "purge"],
+  ...[
+    "register",
+    "renew",
+    "fence",
+    "recordResults",
+    "giveBack",
+    "rescue",
+    "deleteArchived",
+    "prune",
+    "purge",
+  ],
   ...["remove", "pruneFenced", "write", "keepSlots", "releaseLine"],
 ]);
 const CLAIMS = new Set<string>(["claimDue", "takeCritical", "takeLimited"]);
@@ -66,11 +76,11 @@ const DEADLINES_MS: Partial<Record<string, number>> = {
     claimDue: 1_000,
     takeCritical: 1_000,
     takeLimited: 1_000,
-    renew: 1_000,
-    register: 1_000,
   },
 };
 const DEADLINE_MS = 5_000;
+/** Their callers say how long they wait. */
+const HEARTBEATS = new Set<string>(["register", "renew"]);
 const HISTORY = "history.";
 const WRITE_HISTORY = `${HISTORY}write`;
 const DONE = Promise.resolve();
@@ -197,7 +207,9 @@ export class SimNetwork {
     const fate = this.#draw(process, verb);
     if (fate === null) return this.#refuse(process, verb);
     return new Promise((resolve, reject) => {
-      const deadlineMs = DEADLINES_MS[verb] ?? DEADLINE_MS;
+      const deadlineMs = HEARTBEATS.has(verb)
+        ? (args[2] as number)
+        : (DEADLINES_MS[verb] ?? DEADLINE_MS);
       let givenUp = false;
       const answer = (settle: () => void) => {
         if (fate.kill === "executed") this.#options.kill(process);

@@ -10,9 +10,10 @@ import { integer, interval, workerId } from "../literals.ts";
 
 const LONG_FENCED = `fenced_at < UTC_TIMESTAMP(3) - ${interval(FENCED_KEPT_MS)}`;
 
-/** Result: 1 when it is new; 0 when a repeat finds it there (never revived, never extended). */
+/** Result: 1 when it is new, 2 when a repeat finds it there and extends the lease, 0 when it is fenced by now (never revived, never extended). */
 export function insertWorkerSql(id: WorkerId, leaseMs: number): string {
-  return `INSERT INTO workers (id, lease_until) VALUES (${workerId(id)}, UTC_TIMESTAMP(3) + ${interval(leaseMs)}) ON DUPLICATE KEY UPDATE workers.id = workers.id`;
+  const until = `UTC_TIMESTAMP(3) + ${interval(leaseMs)}`;
+  return `INSERT INTO workers (id, lease_until) VALUES (${workerId(id)}, ${until}) ON DUPLICATE KEY UPDATE lease_until = IF(fenced_at IS NULL, ${until}, lease_until)`;
 }
 
 /** Result: 1 when the lease was extended; 0 when the row is gone or fenced, or had the same lease already. */

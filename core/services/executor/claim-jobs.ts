@@ -240,6 +240,8 @@ export class Claiming {
     const request = { workerId, branches, aheadMs, limit };
     const result = await this.#size.learn(limit, () => this.#deps.jobs.claimDue(request), rowsOf);
     const jobs = await this.#takeIn(result, workerId);
+    // Of one that is still to be settled nobody knows what a queue had.
+    if (result.kind !== "claimed") return { claimed: 0, more: shares.map(({ queue }) => queue) };
     return { claimed: jobs.length, more: this.#wants.note(shares, jobs, limit) };
   }
 

@@ -106,6 +106,26 @@ for (const when of ["before", "after"] as const)
     await endWorld(world);
   });
 
+test("claims whose COMMITs are all answered too late: the next ask for as many, and are made at once", async () => {
+  const world = openWorld({ slots: 200 });
+  const { clock, tables, sent, faults, shard } = world;
+  await clock.advance(1_000);
+  const limits: number[] = [];
+  const { jobs } = shard;
+  const { claimDue } = jobs;
+  jobs.claimDue = (request) => {
+    limits.push(request.limit);
+    return claimDue.call(jobs, request);
+  };
+  const error = () => new OutcomeUnknown("late");
+  faults.set("claimDue", { when: "after", error, left: Number.POSITIVE_INFINITY });
+  for (let n = 0; n < 2_000; n++) addJob(tables, 0);
+  await clock.advance(3_000);
+  assert.equal(sent.length, 2_000);
+  assert.ok(limits.length < 20 && Math.min(...limits) >= 100, limits.join());
+  await endWorld(world);
+});
+
 for (const when of ["before", "after"] as const)
   test(`results whose write was lost ${when} it happened are repeated, and nothing is sent again`, async () => {
     const world = openWorld();

@@ -170,14 +170,15 @@ export class Executor {
     return this.#lease.mayStart();
   }
 
-  /** Registers or renews the lease. Call it every RENEW_PERIOD_MS, and every RENEW_RETRY_MS while it throws. */
+  /** Registers or renews the lease. Ms until the next: RENEW_PERIOD_MS after this was sent. Call it every RENEW_RETRY_MS while it throws. */
   async renewOnce(): Promise<number> {
+    const sentMs = this.#clock.monotonicMs();
     if ((await this.#lease.renewOnce()) === "fenced") {
       this.#claiming.dropFenced();
       return 0;
     }
     this.#firing.pump();
-    return RENEW_PERIOD_MS;
+    return Math.max(0, sentMs + RENEW_PERIOD_MS - this.#clock.monotonicMs());
   }
 
   /** Polls, and claims what there is room for. */

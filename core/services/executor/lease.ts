@@ -5,15 +5,21 @@
  * on the monotonic clock: by the time others may take this worker's jobs (WORKER_LEASE_MS), it has stopped starting them. A
  * poll counts because it brings the revocations.
  *
+ * A renewal is waited for as long as it is of use: what is left of that window, but for one more try where that leaves enough for both. A
+ * database whose COMMITs take longer than a second costs no lease.
+ *
  * START_WINDOW_MS after the last good renewal the lease has lapsed for us, though the database may know it for longer: what only holds
  * under a live lease, such as the slots of a limit, is given up then, also where a later renewal goes well.
  */
 import type { WorkerId } from "#core/domain/ids.ts";
 import { makeWorkerId } from "#core/domain/ids.ts";
-import { START_WINDOW_MS, WORKER_LEASE_MS } from "#core/domain/limits.ts";
+import { RENEW_RETRY_MS, START_WINDOW_MS, WORKER_LEASE_MS } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { WorkerStore } from "#core/ports/worker-store.ts";
+
+/** For a try, and the pause before it. */
+const TRY_MS = 1_000 + RENEW_RETRY_MS;
 
 interface LeaseDeps {
   readonly clock: Clock;
@@ -25,6 +31,8 @@ export class Lease {
   readonly #deps: LeaseDeps;
   readonly #clock: Clock;
   #workerId: WorkerId | null = null;
+  /** Of the next registration, until one is answered: each id is a row, which others take for a worker that lives. */
+  #nextId: WorkerId | null = null;
   #renewedMs = Number.NEGATIVE_INFINITY;
   #polledMs = Number.NEGATIVE_INFINITY;
   #lapses = 0;
@@ -50,14 +58,15 @@ export class Lease {
   async renewOnce(): Promise<"held" | "fenced"> {
     const sentMs = this.#clock.monotonicMs();
     if (this.#workerId === null) {
-      const id = makeWorkerId(this.#deps.random.bytes(16));
-      await this.#deps.workers.register(id, WORKER_LEASE_MS);
-      this.#workerId = id;
+      this.#nextId ??= makeWorkerId(this.#deps.random.bytes(16));
+      await this.#deps.workers.register(this.#nextId, WORKER_LEASE_MS, this.#deadlineMs(sentMs));
+      this.#workerId = this.#nextId;
+      this.#nextId = null;
       this.#noteRenewal(sentMs);
       return "held";
     }
     const id = this.#workerId;
-    const renewal = await this.#deps.workers.renew(id, WORKER_LEASE_MS);
+    const renewal = await this.#deps.workers.renew(id, WORKER_LEASE_MS, this.#deadlineMs(sentMs));
     if (id !== this.#workerId) return "held";
     if (renewal.kind === "fenced") {
       this.forget();
@@ -67,6 +76,13 @@ export class Lease {
     if (this.#clock.monotonicMs() >= this.#renewedMs + START_WINDOW_MS) this.#lapse();
     this.#noteRenewal(sentMs);
     return "held";
+  }
+
+  /** How long one that is sent now is waited for. */
+  #deadlineMs(nowMs: number): number {
+    const leftMs = this.#renewedMs + START_WINDOW_MS - nowMs;
+    const usefulMs = leftMs > 0 ? leftMs : START_WINDOW_MS;
+    return usefulMs >= 2 * TRY_MS ? usefulMs - TRY_MS : Math.max(usefulMs, TRY_MS);
   }
 
   #noteRenewal(sentMs: number): void {
