@@ -50,11 +50,9 @@ function reasonOf({ status, limitKey, reason }: Job): string | null {
   return `waiting: limit of ${endpointOf(limitKey) ?? "all calls"}`;
 }
 
-/** In the order in which they were claimed. */
+/** In the order in which they were claimed, as numbers stand in it that are keys. */
 function presentAttempts(attempts: Job["attempts"]): unknown[] {
-  return Object.entries(attempts)
-    .sort(([a], [b]) => Number(a) - Number(b))
-    .map(([, record]) => presentAttempt(record));
+  return Object.values(attempts).map(presentAttempt);
 }
 
 function presentAttempt({ claimedAtMs, startedAtMs, ...record }: AttemptRecord): unknown {
