@@ -3,7 +3,7 @@
  * `Webhook-Stop: true`; a task can narrow that with `retryOn`. Delays: exponential backoff with jitter, capped, never overflowing.
  */
 import { assert } from "./assert.ts";
-import { ATTEMPTS_MAX, RETRY_DELAY_MS_MAX } from "./limits.ts";
+import { RETRY_DELAY_MS_MAX } from "./limits.ts";
 
 export interface RetryPolicy {
   /** Calls altogether, 1 to ATTEMPTS_MAX. */
@@ -103,10 +103,9 @@ export function retryDelayMs(
   assert(failures >= 1, "a retry follows a failure");
   assert(unit >= 0 && unit < 1, "unit is random in [0, 1)");
   const capMs = Math.min(policy.maxDelaySeconds * 1_000, RETRY_DELAY_MS_MAX);
-  const exponent = Math.min(failures - 1, ATTEMPTS_MAX * 4);
   // A factor may grow beyond all numbers, and no delay at all times that is not a number.
   const initialMs = policy.initialDelaySeconds * 1_000;
-  const base = initialMs === 0 ? 0 : Math.min(initialMs * policy.factor ** exponent, capMs);
+  const base = initialMs === 0 ? 0 : Math.min(initialMs * policy.factor ** (failures - 1), capMs);
   const varied = base * (1 + policy.jitter * (2 * unit - 1));
   const asked = retryAfterMs === null ? 0 : Math.min(Math.max(0, retryAfterMs), capMs);
   return Math.round(Math.min(Math.max(varied, asked), capMs));
