@@ -317,6 +317,7 @@ const refused: readonly (readonly [string, object, readonly string[]])[] = [
     { auth: { ...OAUTH2, clientSecret: PLAIN, tokenUrl: "ftp://a" } },
     ["auth.tokenUrl"],
   ],
+  ["half a character", { auth: { ...OAUTH2, clientSecret: "\ud800" } }, ["auth.clientSecret"]],
   ["another field", { auth: { ...OAUTH2, clientSecret: PLAIN, audience: "a" } }, ["auth.audience"]],
   [
     "auth and the header",
