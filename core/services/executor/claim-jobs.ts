@@ -219,8 +219,9 @@ export class Claiming {
   }
 
   #branches(queues: readonly number[], room: ClaimRoom): ClaimShare[] {
-    const any = Math.min(room.any, CLAIM_JOBS_MAX);
-    const critical = Math.min(room.critical, CLAIM_JOBS_MAX - any);
+    const { rowsMax } = this.#size;
+    const any = Math.min(room.any, rowsMax);
+    const critical = Math.min(room.critical, rowsMax - any);
     if (any + critical === 0 || queues.length === 0) return [];
     return shareRoom(queues, { any, critical, wantedBy: this.#wants.wantedBy });
   }
