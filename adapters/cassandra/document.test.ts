@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import { makeJobId, makeTaskId, type TenantId, type WorkerId } from "#core/domain/ids.ts";
 import { JOB_STATUSES, type Job, TRIGGERS } from "#core/domain/job.ts";
-import { HISTORY_ROW_BYTES_MAX } from "#core/domain/limits.ts";
+import { HISTORY_BODY_BYTES_MAX, HISTORY_ROW_BYTES_MAX } from "#core/domain/limits.ts";
 import { priorityOfQueue } from "#core/domain/queue.ts";
 import { entryOf, finishedJob, makeOwner, REQUEST } from "#test/contract/history-entries.ts";
 import { keyspacesRowBytes } from "#test/support/keyspaces-row-size.ts";
@@ -112,6 +112,16 @@ test("a job read back is the job that was written, whatever it holds", () => {
     }),
     { numRuns: 500 },
   );
+});
+
+test("of bodies that history does not keep their sizes and hashes are read back", () => {
+  const [made] = fc.sample(job, { seed: 1, numRuns: 1 }) as [Job];
+  const body = "x".repeat(HISTORY_BODY_BYTES_MAX + 1);
+  const entry = entryOf({ ...made, payload: { body } }, { ...REQUEST, body });
+  assert.equal(entry.payloadBody?.bytes, body.length);
+  assert.equal(entry.request?.bodyBytes, body.length);
+  assert.match(entry.request?.bodySha256 ?? "", /^[0-9a-f]{64}$/);
+  assert.deepEqual(decoded(entry, encodeDocument(entry)), JSON.parse(JSON.stringify(entry)));
 });
 
 test("names such as __proto__ are names like any other", () => {

@@ -4,6 +4,7 @@ import type { types } from "cassandra-driver";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { type JobId, jobIdToBytes, makeJobId, makeTaskId } from "#core/domain/ids.ts";
 import type { JobStatus } from "#core/domain/job.ts";
+import { HISTORY_SCAN_ROWS_MAX } from "#core/domain/limits.ts";
 import { type ListRequest, type ReadPage, readSteps } from "./list-by-task.ts";
 import { cursorAfter, monthOf, type Step } from "./months.ts";
 import { jobIdOfRow } from "./rows.ts";
@@ -89,6 +90,29 @@ test("a page filled by a month's last row ends the list only in the last month",
   assert.deepEqual([idsOf(listed.rows), listed.nextBefore], [idsOf(rows), idsOf(rows)[1]]);
   const last = await readSteps(readPage, request({ steps: [stepOf(202611)] }));
   assert.deepEqual([last.rows, last.nextBefore], [rows, null]);
+});
+
+test("a page filled within a page of the database, or by its last row, goes on below that row", async () => {
+  const rows = ["2026-11-03T00:00:00Z", "2026-11-02T00:00:00Z", "2026-11-01T00:00:00Z"].map((at) =>
+    rowAt(at),
+  );
+  for (const page of [
+    { rows, more: false },
+    { rows: rows.slice(0, 2), more: true },
+  ]) {
+    const { readPage } = answers({ 202611: [page, { rows: rows.slice(2), more: false }] });
+    const listed = await readSteps(readPage, request({ steps: [stepOf(202611)] }));
+    assert.deepEqual([listed.rows, listed.nextBefore], [rows.slice(0, 2), idsOf(rows)[1]]);
+  }
+});
+
+test("after so many rows that do not match it answers with what it has", async () => {
+  const passed = rowAt("2026-11-02T00:00:00Z");
+  const page = { rows: Array<types.Row>(HISTORY_SCAN_ROWS_MAX / 2).fill(passed), more: true };
+  const { readPage, asked } = answers({ 202611: [page, page, page] });
+  const listed = await readSteps(readPage, request({ statuses: ["dead"] }));
+  assert.deepEqual(listed, { rows: [], nextBefore: jobIdOfRow(passed) });
+  assert.equal(asked.length, 2);
 });
 
 test("out of time it answers with what it has, and where to go on: below the last row it has read", async () => {

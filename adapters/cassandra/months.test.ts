@@ -30,6 +30,23 @@ test("a task made at a month's very beginning has what a clock behind put into t
   assert.deepEqual(monthsOf(steps), [202611, 202610]);
 });
 
+test("on a month's first day, and on the last for clocks that are ahead, a list begins with that month's jobs", () => {
+  const task = taskMadeAt("2026-09-20T00:00:00Z");
+  for (const now of ["2026-11-01T00:00:00Z", "2026-11-01T23:59:59Z", "2026-10-31T12:00:00Z"])
+    assert.equal(planSteps(task, ALL, null, Date.parse(now))[0]?.month, 202611, now);
+});
+
+test("other runs of the cursor's instant are read where the span holds it: `from` does, `to` does not", () => {
+  const task = taskMadeAt("2026-09-20T00:00:00Z");
+  const atMs = Date.parse("2026-11-10T00:00:00Z");
+  const cursor = makeJobId(atMs, task, 7);
+  const first = (span: { fromMs: number | null; toMs: number | null }) =>
+    planSteps(task, span, cursor, NOW_MS)[0]?.kind;
+  assert.equal(first({ fromMs: atMs, toMs: atMs + 1 }), "instant");
+  assert.equal(first({ fromMs: null, toMs: atMs }), "range");
+  assert.equal(first({ fromMs: atMs + 1, toMs: null }), undefined);
+});
+
 test("an old task's list reads 14 months and no more", () => {
   const steps = planSteps(taskMadeAt("2020-01-01T00:00:00Z"), ALL, null, NOW_MS);
   assert.equal(monthsOf(steps).length, 14);

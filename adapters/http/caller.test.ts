@@ -239,3 +239,40 @@ function ciphersOf(hello: Buffer): readonly string[] {
   const end = start + hello.readUInt16BE(start - 2);
   return hello.toString("hex", start, end).match(/.{4}/g) ?? [];
 }
+
+test("what a call took is told part by part; of an address nothing was looked up", async () => {
+  const own = openCaller({
+    clock: systemClock,
+    logger,
+    policy: createEgressPolicy({ allow: "127.0.0.0/8:*" }),
+    resolve: async () => ["127.0.0.1"],
+  });
+  const { port } = new URL(origin);
+  for (const [host, isName] of [
+    ["name.test", true],
+    ["127.0.0.1", false],
+  ] as const) {
+    const outcome = await own.call(
+      {
+        tenantId: "acme" as TenantId,
+        method: "POST",
+        url: `http://${host}:${port}/`,
+        headers: {},
+        body: null,
+        timeoutMs: 5_000,
+        responseBytesMax: 100,
+      },
+      never,
+    );
+    const { timings, durationMs } = outcome;
+    assert.ok(timings);
+    const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings;
+    assert.equal(tlsMs, null);
+    assert.equal(dnsMs !== null, isName);
+    const parts = [dnsMs ?? 0, connectMs ?? Number.NaN, firstByteMs ?? Number.NaN];
+    const sumMs = parts.reduce((sum, part) => sum + part);
+    assert.ok(parts.every((part) => part >= 0) && sumMs <= totalMs, `${parts} of ${totalMs}`);
+    assert.equal(durationMs, Math.round(totalMs));
+  }
+  await own.close();
+});

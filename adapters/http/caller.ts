@@ -176,7 +176,7 @@ function readAnswer({ statusCode, retryAfter, stop, body }: ResponseParser, cloc
   return {
     statusCode,
     retryAfterMs: retryAfter === null ? null : parseRetryAfter(retryAfter, clock.nowMs()),
-    stop: stop.length > 0 && asksToStop(stop),
+    stop: asksToStop(stop),
     responseBody: body,
   };
 }

@@ -87,8 +87,7 @@ export class Connection {
     try {
       const began = parser.hasHead;
       const isComplete = parser.feed(chunk);
-      if (!began && parser.hasHead)
-        exchange.firstByteMs = this.#clock.monotonicMs() - exchange.sentMs;
+      if (!began) exchange.firstByteMs = this.#clock.monotonicMs() - exchange.sentMs;
       if (isComplete) this.#complete(exchange);
     } catch (error) {
       this.#fail(error);

@@ -95,6 +95,34 @@ test("a burst of one tenant waits for the connections in use, four calls for eac
   assert.equal(all.size, 2, "so many are kept");
 });
 
+test("a burst waits likewise after calls that were short", () => {
+  const { all, open, ask } = openConnections();
+  for (let i = 0; i < 2; i++) assert.equal(all.take("a x", false), null);
+  all.put(open(), 2);
+  assert.notEqual(ask().got, "waits", "one is idle");
+  assert.equal(are(Array.from({ length: 9 }, ask), "waits"), 8);
+});
+
+test("how long calls took is known while one is under way, and forgotten with the last", () => {
+  const { all, open, ask } = openConnections();
+  for (let i = 0; i < 3; i++) assert.equal(all.take("a x", false), null);
+  all.put(open(), 100);
+  assert.notEqual(ask().got, null, "one is idle");
+  assert.equal(ask().got, null, "two of such calls are under way");
+  for (let i = 0; i < 4; i++) all.drop("a x");
+  assert.equal(ask().got, null);
+  assert.equal(ask().got, "waits");
+});
+
+test("what comes back after the end is closed", () => {
+  const { all, open, ask } = openConnections();
+  assert.equal(ask().got, null);
+  let destroyed = 0;
+  all.close();
+  all.put(Object.assign(open(), { destroy: () => destroyed++ }), 1);
+  assert.deepEqual([all.size, destroyed], [0, 1]);
+});
+
 test("a call that has waited 20 ms opens a connection, as does one in whose place another has gone", async () => {
   const { clock, all, ask } = openConnections();
   const [first, second, third] = [ask(), ask(), ask()];
@@ -115,6 +143,42 @@ test("a call whose slot is worth more than a connection opens one beside those i
   const kept = open();
   all.put(kept, 1);
   assert.equal(all.take("a x", false), kept);
+});
+
+test("one is opened ahead where there is none, and no more than half of what is kept", () => {
+  const { all, open } = openConnections();
+  assert.equal(all.lacks("a x"), true);
+  assert.equal(all.take("a x"), null);
+  assert.equal(all.lacks("a x"), false, "one is in use");
+  assert.equal(all.lacks("a y"), true);
+  all.put(open(), 1);
+  assert.equal(all.lacks("a x"), false, "one is idle");
+  assert.equal(all.lacks("a y"), false, "half of what is kept is there");
+  assert.notEqual(all.take("a x"), null);
+  all.drop("a x");
+  assert.equal(all.lacks("a x"), true, "it was taken and is gone");
+  const closed = openConnections().all;
+  closed.close();
+  assert.equal(closed.lacks("a x"), false);
+});
+
+test("an idle connection that has had its time is closed within a second, whenever it was put back", async () => {
+  const { clock, all } = openConnections();
+  for (const untilMs of [2_500, 6_500]) {
+    const idle = {
+      key: "a x",
+      isReady: () => clock.monotonicMs() < untilMs,
+      destroy: () => idle.onGone(idle as unknown as Connection),
+      onGone: (_: Connection) => {},
+    };
+    assert.equal(all.take("a x"), null);
+    all.put(idle as unknown as Connection, 1);
+    await clock.advance(untilMs - clock.monotonicMs() - 1);
+    assert.equal(all.size, 1);
+    await clock.advance(1_001);
+    assert.equal(all.size, 0);
+    assert.equal(all.lacks("a x"), true, "nothing of it is left");
+  }
 });
 
 test("calls that open at once have a connection each", async () => {

@@ -253,3 +253,13 @@ test(`${ADDRESSES} boundary and random addresses: no difference from an independ
   }
   assert.ok(Math.min(allowed, refused) > ADDRESSES / 10, `${allowed} allowed, ${refused} refused`);
 });
+
+test("a range is of its family: numbers of the other one are not in it", () => {
+  const policy = createEgressPolicy({ allow: "127.0.0.0/8:*,::/96:*", ipv6: true });
+  assert.equal(policy.verdict("127.0.0.1", 1), null);
+  assert.equal(policy.verdict("::7f00:1", 1), null);
+  const own = createEgressPolicy({ allow: "127.0.0.0/8:*", ipv6: true });
+  assert.match(own.verdict("::7f00:1", 1) ?? "", /outside of IPv6 global unicast/);
+  const other = createEgressPolicy({ allow: "::/96:*", ipv6: true });
+  assert.match(other.verdict("127.0.0.1", 1) ?? "", /loopback/);
+});

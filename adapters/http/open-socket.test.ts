@@ -212,3 +212,21 @@ for (const [timeoutMs, dead] of [
     assert.equal(endOf(await call), 200);
     await own.caller.close();
   });
+
+test("an address behind which none is left has all the time that the call has", async () => {
+  const clock = new ManualClock();
+  const own = openTestCaller({
+    clock,
+    policy: createEgressPolicy({ allow: "127.0.0.0/8:*" }),
+    resolve: async () => [PUBLIC],
+    dial: (host) => {
+      const socket = new Socket();
+      clock.setTimer(20_000, () => socket.connect({ host, port }));
+      return socket;
+    },
+  });
+  const call = own.call(`http://far.test:${port}/`, { timeoutMs: 30_000 });
+  await clock.advance(20_000);
+  assert.equal(endOf(await call), 200);
+  await own.caller.close();
+});

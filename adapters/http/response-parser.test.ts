@@ -41,11 +41,14 @@ test("a body ends where its length, its last chunk or its connection does", () =
     [`${OK}Transfer-Encoding: Chunked\r\n\r\n2\r\nok\r\n00\r\nx: y\r\n\r\n`, "ok", null],
     [`${OK}\r\nok`, "ok", 0],
     ["HTTP/1.1 204\r\n\r\n", "", null],
+    ["HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", "", null],
     ["HTTP/1.1 304 \r\ncontent-length: 7\r\n\r\n", "", null],
     ["HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", "ok", 0],
     [`HTTP/1.1 103 Early\r\nlink: x\r\n\r\n${OK}content-length: 2\r\n\r\nok`, "ok", null],
     [`${OK}connection: x, Close\r\ncontent-length: 2\r\n\r\nok`, "ok", 0],
     [`${OK}keep-alive: timeout=5, max=9\r\ncontent-length: 2\r\n\r\nok`, "ok", 3_000],
+    [`${OK}connection: close\r\nkeep-alive: timeout=5\r\ncontent-length: 2\r\n\r\nok`, "ok", 0],
+    [`${OK}keep-alive: max=9\r\ncontent-length: \t 2 \t\r\n\r\nok`, "ok", null],
     [`${OK}keep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok`, "ok", 0],
     [`${OK}content-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n`, "ok", 0],
   ] as const)
@@ -76,6 +79,7 @@ test("what could be read in two ways is refused", () => {
     `${OK}x: a\0b\r\n\r\n`,
     `${OK}: a\r\n\r\n`,
     `${OK}transfer-encoding: chunked\r\n\r\n2\r\nokay\r\n0\r\n\r\n`,
+    `${OK}transfer-encoding: chunked\r\n\r\n0\r\nno trailer\r\n\r\n`,
     `${OK}transfer-encoding: chunked\r\n\r\n-2\r\nok\r\n0\r\n\r\n`,
     `${OK}transfer-encoding: chunked\r\n\r\n0x2\r\nok\r\n0\r\n\r\n`,
     `${OK}transfer-encoding: chunked\r\n\r\n2\nok\r\n0\r\n\r\n`,
@@ -152,6 +156,14 @@ test("heads, trailers and lines between chunks are bounded, whatever they come i
   );
   const endless = read(`${OK}content-length: 1000000\r\n\r\n${"y".repeat(70_000)}`);
   assert.deepEqual(endless, { status: 200, body: "y".repeat(KEEP_BYTES), keepAliveMs: 0 });
+});
+
+test("of a body in pieces as much is kept as of one that comes at once", () => {
+  const head = `${OK}content-length: 150\r\n\r\n`;
+  const text = `${head}${"y".repeat(70)}${"z".repeat(80)}`;
+  const kept = { body: `${"y".repeat(70)}${"z".repeat(30)}`, keepAliveMs: null };
+  for (const cuts of [[], [head.length + 70]])
+    assert.partialDeepStrictEqual(read(text, cuts), kept);
 });
 
 test("in pieces of a byte each it takes no longer than its bytes are worth", () => {

@@ -205,7 +205,7 @@ export class ResponseParser {
     // Some servers name a length and codings, or codings twice. Chunks count then, and the connection ends with them.
     if (codings !== null && (length !== null || codings !== "chunked")) this.keepAliveMs = 0;
     // A body that must not be there may be on its way.
-    if (this.statusCode === 204 && (codings !== null || length !== null)) this.keepAliveMs = 0;
+    if (this.statusCode === 204 && (codings !== null || (length ?? 0) > 0)) this.keepAliveMs = 0;
     const empty = !this.#hasBody || this.statusCode === 204 || this.statusCode === 304;
     if (empty || (length === 0 && !isChunked)) this.#state = "done";
     else if (isChunked) this.#state = "chunk-size";
@@ -295,8 +295,8 @@ function endsStatusLine(bytes: Buffer, searched: number): boolean {
 function withoutBlanks(text: string): string {
   let from = 0;
   let to = text.length;
-  while (from < to && isBlank(text.charCodeAt(from))) from++;
-  while (from < to && isBlank(text.charCodeAt(to - 1))) to--;
+  while (isBlank(text.charCodeAt(from))) from++;
+  while (isBlank(text.charCodeAt(to - 1))) to--;
   return text.slice(from, to);
 }
 

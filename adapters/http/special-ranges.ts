@@ -52,7 +52,7 @@ export function specialUse(address: IpAddress): string | null {
     return "outside of IPv6 global unicast 2000::/3";
   const found = SPECIAL.find(({ range }) => contains(range, address));
   if (found !== undefined) return `${found.use} ${found.range.text}`;
-  return address.bits === 128 && isIsatap(address.value) ? "ISATAP, hides an IPv4 address" : null;
+  return isIsatap(address.value) ? "ISATAP, hides an IPv4 address" : null;
 }
 
 /** RFC 5214: an interface identifier of ::0:5efe:a.b.c.d or ::200:5efe:a.b.c.d, in any network. */

@@ -135,7 +135,9 @@ export class MemoryTables {
 
   marksOf(taskId: TaskId): readonly SecretMark[] {
     const secrets = this.secrets.get(taskId) ?? [];
-    return secrets.map(({ name, fingerprint }) => ({ name, fingerprint }));
+    return secrets.map(({ name, fingerprint, sealed }) => {
+      return { name, fingerprint, bytes: sealed.length };
+    });
   }
 
   /** Changes the secrets of a task. */

@@ -1,6 +1,6 @@
 /** Waiting for the account ends with the caller's deadline, and one that never comes is asked for anew. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { Secret } from "#core/domain/secret.ts";
 import type { DatabaseAccount } from "#core/ports/database-account.ts";
@@ -50,4 +50,31 @@ test("an account that never comes is asked for anew, at first and after a refusa
   await assert.rejects(account.after(known, 5), StoreUnavailable);
   await assert.rejects(account.after(known, 5_000), StoreUnavailable);
   assert.equal(await account.after(known, 5_000), known);
+});
+
+test("of an account that was refused a new password is another one, and so is a new user; all go on with it", async () => {
+  let nowMs = 0;
+  const now = mock.method(performance, "now", () => nowMs);
+  const rotated: readonly DatabaseAccount[] = [
+    { user: "app", password: new Secret("b") },
+    { user: "app2", password: new Secret("b") },
+  ];
+  const answers = [ACCOUNT, { ...ACCOUNT }, ...rotated];
+  let fetched = 0;
+  const fetch = async () => answers[fetched++] ?? ACCOUNT;
+  const account = openRotatingAccount(fetch, null);
+  const first = await account.current(1_000);
+  nowMs += 1_000;
+  assert.equal(await account.after(first, 1_000), first, "the same account is not another one");
+  let refused = first;
+  for (const next of rotated) {
+    nowMs += 1_000;
+    assert.equal(await account.after(refused, 1_000), next);
+    const asked = fetched;
+    assert.equal(await account.after(refused, 1_000), next, "who was refused too hears of it");
+    assert.equal(await account.current(1_000), next);
+    assert.equal(fetched, asked);
+    refused = next;
+  }
+  now.mock.restore();
 });

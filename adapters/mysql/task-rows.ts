@@ -44,7 +44,7 @@ const TASK_COLUMNS = [
 
 /** One look at a primary key for each task; NULL for the most, which have none. */
 const SECRET_MARKS =
-  "(SELECT JSON_ARRAYAGG(JSON_ARRAY(s.name, HEX(s.fingerprint))) FROM task_secrets AS s FORCE INDEX (PRIMARY) WHERE s.part = t.part AND s.task_id = t.id)";
+  "(SELECT JSON_ARRAYAGG(JSON_ARRAY(s.name, HEX(s.fingerprint), LENGTH(s.sealed))) FROM task_secrets AS s FORCE INDEX (PRIMARY) WHERE s.part = t.part AND s.task_id = t.id)";
 
 const withVersion = (request: string) =>
   `${TASK_COLUMNS}, ${request}, v.timeout_ms, v.retry, ${SECRET_MARKS}`;
@@ -97,13 +97,13 @@ export function readTaskWithVersion(row: Row): TaskWithVersion {
     retry: row[22] as RetryPolicy,
   };
   if (row[23] === null) return { task, version };
-  return { task, version, secrets: readMarks(row[23] as [string, string][]) };
+  return { task, version, secrets: readMarks(row[23] as [string, string, number][]) };
 }
 
 /** By name: an aggregate promises no order. */
-function readMarks(marks: readonly (readonly [string, string])[]): SecretMark[] {
+function readMarks(marks: readonly (readonly [string, string, number])[]): SecretMark[] {
   return marks
-    .map(([name, hex]) => ({ name, fingerprint: hex.toLowerCase() }))
+    .map(([name, hex, bytes]) => ({ name, fingerprint: hex.toLowerCase(), bytes }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

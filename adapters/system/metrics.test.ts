@@ -80,6 +80,15 @@ test("levels are read when somebody asks; every reading since is taken, of many 
   assert.equal(Math.max(...readings), 500);
 });
 
+test("a level by priority is taken with its own priority, once", () => {
+  const metrics = openMetrics("reconciler");
+  for (const [at, priority] of PRIORITIES.entries()) metrics.gaugeOf("backlog", priority, at);
+  const { priorities } = metrics.take();
+  for (const [at, priority] of PRIORITIES.entries())
+    assert.deepEqual(priorities.get(priority)?.gauges.get("backlog"), [at]);
+  for (const { gauges } of metrics.take().priorities.values()) assert.equal(gauges.size, 0);
+});
+
 test("the list is closed and clear: one name each, bounds rise and have every promise among them", () => {
   const specs = [COUNTERS, GAUGES, LAG_METRICS].flatMap((list) => Object.entries(list));
   const names = specs.map(([, { name }]) => name);

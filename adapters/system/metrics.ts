@@ -179,7 +179,7 @@ function percentileMs(buckets: Float64Array, total: number, share: number): numb
   let seen = 0;
   for (const [bucket, count] of buckets.entries()) {
     seen += count;
-    if (seen >= share * total && count > 0) return boundMs(bucket);
+    if (seen >= share * total) return boundMs(bucket);
   }
   return boundMs(buckets.length);
 }

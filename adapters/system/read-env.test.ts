@@ -39,4 +39,15 @@ test("every fault is named at once, and no value is repeated", () => {
     },
   );
   assert.throws(() => readEnv(DECLARATION, {}), /MYSQL_URL is not set/);
+  for (const [slots, isTaken] of [
+    ["0", false],
+    ["1", true],
+    ["100", true],
+    ["101", false],
+    ["1e1", false],
+  ] as const) {
+    const read = () => readEnv(DECLARATION, { MYSQL_URL: "mysql://h", EXECUTOR_SLOTS: slots });
+    if (isTaken) assert.equal(read().EXECUTOR_SLOTS, Number(slots));
+    else assert.throws(read, /EXECUTOR_SLOTS must be a whole number from 1 to 100/);
+  }
 });

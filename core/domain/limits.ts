@@ -62,6 +62,8 @@ export const REVOKED_WITHIN_MS = 60_000;
 // Secrets.
 /** Of a task, headers and credential together; HEADERS_MAX and HEADER_BYTES_MAX hold for plain and secret headers together. */
 export const SECRET_BYTES_MAX = 8 * KIB;
+/** Of a task's secret headers, those that an edit keeps too, as they are sealed: each is some 50 bytes longer then. */
+export const SEALED_HEADERS_BYTES_MAX = HEADER_BYTES_MAX + 64 * HEADERS_MAX;
 /** Of a header whose value is secret: its name is part of a key. */
 export const SECRET_HEADER_NAME_LENGTH_MAX = 256;
 /** A process seals a tenant's secrets with one data key for so long, then asks for another. */

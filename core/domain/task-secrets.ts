@@ -17,6 +17,8 @@ export interface SecretMark {
   readonly name: string;
   /** 64 hex digits, keyed per tenant: says whether two values of one tenant are the same, and nothing else. */
   readonly fingerprint: string;
+  /** As it is sealed. */
+  readonly bytes: number;
 }
 
 /** A secret as it is stored. */
@@ -50,6 +52,7 @@ export function changeMarks(
 ): SecretMark[] {
   const after = new Map(marks.map((mark) => [mark.name, mark]));
   for (const name of remove) after.delete(name);
-  for (const { name, fingerprint } of set) after.set(name, { name, fingerprint });
+  for (const { name, fingerprint, sealed } of set)
+    after.set(name, { name, fingerprint, bytes: sealed.length });
   return [...after.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -98,6 +98,16 @@ test("If-Match: the version asked for, any, or 412; 422 for what is no ETag", as
   assert.equal((await remove(',"x",W/"4" ,"4"')).status, 204);
 });
 
+test("a PATCH that gives both forms of the body is refused, whichever there is", async () => {
+  await using api = await openApiInMemory();
+  for (const own of [{}, { body: "a" }, { bodyBase64: "eA==" }]) {
+    const request = { url: "https://example.com/hook", ...own };
+    const { id } = await created(api.acme, { request });
+    const both = { request: { body: "b", bodyBase64: "eQ==" } };
+    assertProblem(await api.acme("PATCH", `/v1/tasks/${id}`, both), 422);
+  }
+});
+
 test("a deleted task is gone, and its jobs are still there", async () => {
   await using api = await openApiInMemory();
   const { id } = await created(api.acme);

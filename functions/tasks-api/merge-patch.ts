@@ -22,11 +22,11 @@ function fieldsOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** One level. A null for a field that there is not stays, so that an unknown field is refused and not passed over. */
+/** One level. The schema of patches has refused fields that there are not. */
 function merge(target: JsonObject, patch: JsonObject): Record<string, unknown> {
   const merged: Record<string, unknown> = { ...target };
   for (const [name, value] of Object.entries(patch)) {
-    if (value === null && name in target) delete merged[name];
+    if (value === null) delete merged[name];
     else merged[name] = value;
   }
   return merged;

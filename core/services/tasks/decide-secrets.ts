@@ -1,13 +1,20 @@
 /** What becomes of a task's secrets when it is turned into `wanted`. Pure: the store may call it again. */
 import { assert } from "#core/domain/assert.ts";
+import { HEADER_BYTES_MAX, SEALED_HEADERS_BYTES_MAX } from "#core/domain/limits.ts";
 import {
   AUTH_SECRET,
+  changeMarks,
   type SealedSecret,
   type SecretMark,
   type SecretsChange,
   shownFingerprint,
 } from "#core/domain/task-secrets.ts";
 import type { FieldProblem, SecretSettings } from "./task-settings.ts";
+
+const TOO_MANY_BYTES: FieldProblem = {
+  field: "request.secretHeaders",
+  message: `must have at most ${HEADER_BYTES_MAX} bytes, with those that are kept`,
+};
 
 export type SecretsDecision =
   /** Null: they stay as they are. */
@@ -43,5 +50,8 @@ export function decideSecrets({ marks, wanted, sealed, newAuth }: SecretsEdit): 
   }
   if (problems.length > 0) return { kind: "invalid", problems };
   const remove = marks.map(({ name }) => name).filter((name) => !Object.hasOwn(wanted, name));
+  const headers = changeMarks(marks, { set, remove }).filter(({ name }) => name !== AUTH_SECRET);
+  const bytes = headers.reduce((sum, header) => sum + header.bytes, 0);
+  if (bytes > SEALED_HEADERS_BYTES_MAX) return { kind: "invalid", problems: [TOO_MANY_BYTES] };
   return { kind: "decided", change: set.length + remove.length === 0 ? null : { set, remove } };
 }
