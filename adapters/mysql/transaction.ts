@@ -8,12 +8,13 @@ import type { Logger } from "#core/ports/logger.ts";
 import type { RotatingAccount } from "./account.ts";
 import {
   ACQUIRE_MS,
+  LOCK_WAIT_SECONDS,
   RERUN_PAUSE_MS_MAX,
   RERUNS_MAX,
   STATEMENT_MS,
   TRANSACTION_MS,
 } from "./deadlines.ts";
-import { DriverFault, isRetryAtOnce, translate } from "./errors.ts";
+import { DriverFault, isLockWait, isRetryAtOnce, translate } from "./errors.ts";
 import { type Connection, openPool, type Pool, type Row, type Session } from "./pool.ts";
 
 export interface Database {
@@ -137,7 +138,9 @@ async function rerunning<T>(
       const fault = inCommit ? error.cause : error;
       if (!(fault instanceof DriverFault)) throw fault;
       const pauseMs = Math.random() * RERUN_PAUSE_MS_MAX;
-      if (!isRetryAtOnce(fault) || reruns >= RERUNS_MAX || leftMs() <= pauseMs) {
+      // A write that our deadline cuts leaves open whether it was done, which its caller would do again as a whole.
+      const leastMs = write && isLockWait(fault) ? LOCK_WAIT_SECONDS * 1_000 : 0;
+      if (!isRetryAtOnce(fault) || reruns >= RERUNS_MAX || leftMs() <= pauseMs + leastMs) {
         throw translate(fault, inCommit ? "commit" : write && "alone");
       }
       logger?.warn("a transaction gave way to another and runs again", {

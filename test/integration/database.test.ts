@@ -238,6 +238,15 @@ describe("database", () => {
     );
   });
 
+  test("a write that waits for a lock that stays is known not to have happened", async () => {
+    const n = await mark(1);
+    await database.transaction(async (session) => {
+      await session.select("SELECT n FROM marks WHERE id = 1 FOR UPDATE");
+      await assert.rejects(database.write(add(1)), StoreUnavailable);
+    });
+    assert.equal(await mark(1), n);
+  });
+
   test("sessions are as the statements need them, whatever the server's defaults", async () => {
     const [row] = await database.select(
       "SELECT @@SESSION.transaction_isolation, @@SESSION.wait_timeout, @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_mode",
