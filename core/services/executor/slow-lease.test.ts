@@ -66,6 +66,17 @@ test("a database whose COMMITs last up to 1.7 s costs no lease, and no more than
   }
 });
 
+test("… nor do those of up to 2.4 s, but for the first after quick ones", async () => {
+  for (const commitMs of [1_900, 2_200, 2_400]) {
+    const { ids, startableOf, lapses } = await watchLease(() => commitMs);
+    assert.deepEqual([ids, lapses], [1, 0], `${commitMs} ms`);
+    assert.ok(startableOf > 0.95, `${commitMs} ms: ${startableOf}`);
+    const later = await watchLease((n) => (n < 5 ? 20 : commitMs));
+    assert.ok(later.lapses <= 1, `${commitMs} ms later: ${later.lapses}`);
+    assert.ok(later.startableOf > 0.9, `${commitMs} ms later: ${later.startableOf}`);
+  }
+});
+
 test("… and where they last longer it still starts calls now and then, under its first id", async () => {
   for (const commitMs of [2_000, 2_500, 3_500]) {
     const { ids, startableOf } = await watchLease(() => commitMs);
