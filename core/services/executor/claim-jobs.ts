@@ -16,7 +16,7 @@ import {
   REVOCATION_WINDOW_MS,
   REVOKED_GROUP_MAX,
 } from "#core/domain/limits.ts";
-import { type ClaimShare, type Room, shareRoom } from "#core/domain/queue.ts";
+import { type ClaimShare, priorityOfQueue, type Room, shareRoom } from "#core/domain/queue.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type {
   ClaimedJob,
@@ -93,6 +93,8 @@ export class Claiming {
   readonly #fastSize = new GroupSize(CLAIM_JOBS_MAX);
   #unknown: UnknownClaim | null = null;
   #more: readonly number[] = [];
+  /** The queue whose turn it was in the last claim that came to any. */
+  #turn = 0;
 
   constructor(deps: ClaimingDeps) {
     this.#deps = deps;
@@ -218,12 +220,24 @@ export class Claiming {
     await this.#hold(workerId, claimedAtMs, ours);
   }
 
-  #branches(queues: readonly number[], room: ClaimRoom): ClaimShare[] {
+  #branches(queues: readonly number[], room: ClaimRoom): readonly ClaimShare[] {
     const { rowsMax } = this.#size;
     const any = Math.min(room.any, rowsMax);
     const critical = Math.min(room.critical, rowsMax - any);
     if (any + critical === 0 || queues.length === 0) return [];
-    return shareRoom(queues, { any, critical, wantedBy: this.#wants.wantedBy });
+    return this.#inTurn(shareRoom(queues, { any, critical, wantedBy: this.#wants.wantedBy }));
+  }
+
+  /** Where a claim may end before it comes to the last share, each is the first after the critical ones in its turn. */
+  #inTurn(shares: readonly ClaimShare[]): readonly ClaimShare[] {
+    if (sumOf(shares) <= this.#size.rowsMax) return shares;
+    const others = shares.filter(isNotCritical);
+    const critical = shares.slice(0, shares.length - others.length);
+    const first = Math.max(
+      0,
+      others.findIndex(({ queue }) => queue > this.#turn),
+    );
+    return [...critical, ...others.slice(first), ...others.slice(0, first)];
   }
 
   async #claim(
@@ -236,13 +250,15 @@ export class Claiming {
       ...share,
       head: heads.get(share.queue) ?? null,
     }));
-    const asked = shares.reduce((sum, { limit }) => sum + limit, 0);
+    const asked = sumOf(shares);
     const limit = Math.min(asked, this.#size.rowsMax);
     const request = { workerId, branches, aheadMs, limit };
     const result = await this.#size.learn(limit, () => this.#deps.jobs.claimDue(request), rowsOf);
     const jobs = await this.#takeIn(result, workerId);
     // Of one that is still to be settled nobody knows what a queue had.
     if (result.kind !== "claimed") return { claimed: 0, more: shares.map(({ queue }) => queue) };
+    if (limit < asked && jobs.some(isNotCritical))
+      this.#turn = shares.find(isNotCritical)?.queue ?? 0;
     return { claimed: jobs.length, more: this.#wants.note(shares, jobs, limit) };
   }
 
@@ -340,6 +356,14 @@ export class Claiming {
       outbox.addGivenBack(held.takeUnsent(({ job }) => marked.has(job.id)).map(heldKey));
     }
   }
+}
+
+function isNotCritical({ queue }: { readonly queue: number }): boolean {
+  return priorityOfQueue(queue) !== "critical";
+}
+
+function sumOf(shares: readonly ClaimShare[]): number {
+  return shares.reduce((sum, { limit }) => sum + limit, 0);
 }
 
 function rowsOf(result: ClaimResult): number {
