@@ -34,6 +34,24 @@ test("a database that ends only some rows in time gets most of those that it cou
   );
 });
 
+test("long after a hiccup a few groups are enough to be all again; a database that is slow still costs one more try", async () => {
+  for (const [endsRows, groups] of [
+    [500, [1, 2, 4, 8, 16, 32, 64, 128, 256, 500]],
+    [60, [1, 2, 4, 8, 16, 32, 32, 52]],
+  ] as const) {
+    const size = new GroupSize(500);
+    await writeGroups(size, 0, 10);
+    for (let n = 0; n < 30; n++)
+      await size.learn(
+        1,
+        async () => 0,
+        (done) => done,
+      );
+    assert.equal(size.rowsMax, 1);
+    assert.deepEqual((await writeGroups(size, endsRows, 10)).slice(0, groups.length), groups);
+  }
+});
+
 test("it is never less than asked for, nor more; a group that was not full tells nothing", async () => {
   const size = new GroupSize(1_000, 10);
   await writeGroups(size, 0, 30);
