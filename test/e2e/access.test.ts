@@ -165,7 +165,7 @@ test("an operator caps calls of an endpoint, of a tenant, and of each endpoint; 
   await newcomer("POST", "/v1/tasks", { ...TASK, request: { url: "http://[::1]:8080/hook" } });
   const [first] = (await client("GET", "/v1/limits")).body.items;
   assert.deepEqual([first.endpoint, first.maxConcurrency], ["http://[::1]:8080", 2]);
-  await refused(["limits", "set", "capped", "--concurrency", "0"], 1, /from 1 to 1000 or 'none'/);
+  await refused(["limits", "set", "capped", "--concurrency", "0"], 1, /from 1 to 1000, or 'none'/);
   await refused(["limits", "set", "capped", "--per-second", "1e3"], 1, /from 0.01 to 1000/);
   await refused(["limits", "set", "capped"], 1, /give --concurrency, --per-second or both/);
   const path = ["--endpoint", `${endpoint}/path`, "--concurrency", "1"];
