@@ -155,7 +155,7 @@ test("an executor without its database starts no call, says so, keeps what it ca
   const text = wrong.join("\n");
   for (const said of [
     /^lease renewal fails since 20\S+Z .*the reconciler gives the jobs to others/m,
-    /^writing results fails since .*written when the database is back/m,
+    /^writing results again fails since .*written when the database takes them/m,
     /^polling fails since .*no job is claimed/m,
   ])
     assert.match(text, said);

@@ -1,4 +1,4 @@
-/** Paces an executor's steps in three loops, and drains it on the way out. */
+/** Paces an executor's steps in loops, and drains it on the way out. */
 import { OperatingError } from "#core/domain/errors.ts";
 import { DRAIN_TOTAL_MS, RENEW_RETRY_MS } from "#core/domain/limits.ts";
 import type { Gauges } from "#core/ports/metrics.ts";
@@ -21,6 +21,10 @@ const FLUSH_DEADLINE_MS = DRAIN_TOTAL_MS - 2_000;
 /** Names of the loops, and what it means while one of them fails. */
 const RENEWING = "lease renewal";
 const WRITING = "writing results";
+const WRITING_AGAIN = {
+  results: "writing results again",
+  givenBack: "giving back again",
+} as const;
 const POLLING = "polling";
 const STUCK_AFTER_MS = 15_000;
 const MEANWHILE = {
@@ -28,6 +32,8 @@ const MEANWHILE = {
     "no call starts from 5 s after the last good renewal on, and the reconciler gives the jobs to others; renewed every 0.2 s",
   [WRITING]:
     "results wait in memory and are written when the database is back; from 20,000 on nothing is claimed",
+  again:
+    "these wait in memory and are written when the database takes them, all others beside them; from 20,000 on nothing is claimed",
   [POLLING]: "no job is claimed, and no call starts from 5 s after the last good poll on",
 };
 
@@ -64,6 +70,7 @@ export async function runExecutor(
     emptied.signal,
     results,
   );
+  const again = writeFailed(executor, deps, emptied.signal);
   const polling = runLoop(
     deps,
     {
@@ -78,7 +85,7 @@ export async function runExecutor(
   );
   stop.addEventListener("abort", () => executor.beginDrain(), { once: true });
   const drained = polling.then(() => drain(executor, deps)).finally(() => emptied.abort());
-  const [clean] = await Promise.all([drained, renewing, writing]);
+  const [clean] = await Promise.all([drained, renewing, writing, again]);
   return clean;
 }
 
@@ -142,9 +149,29 @@ async function poll(executor: Executor): Promise<number> {
 function resultsWriter(executor: Executor, { clock }: LoopDeps): () => Promise<number> {
   let groupMs = GROUP_MS;
   return async () => {
-    if (executor.load.waiting === 0) return IDLE_MS;
+    if (executor.fresh === 0) return IDLE_MS;
     await clock.sleep(executor.pressed ? PRESSED_GROUP_MS : groupMs);
     groupMs = (await executor.flushOnce()) >= BUSY_GROUP ? BUSY_GROUP_MS : GROUP_MS;
-    return executor.load.waiting > 0 ? 0 : IDLE_MS;
+    return executor.fresh > 0 ? 0 : IDLE_MS;
   };
+}
+
+/** A loop for each kind: neither waits for what the other's writes wait for, nor fresh ones for either. */
+async function writeFailed(executor: Executor, deps: LoopDeps, stop: AbortSignal): Promise<void> {
+  const wakes = { results: new Wake(), givenBack: new Wake() };
+  executor.onFailed = (kind) => wakes[kind].set();
+  const writing = (["results", "givenBack"] as const).map((kind) =>
+    runLoop(
+      deps,
+      {
+        name: WRITING_AGAIN[kind],
+        meanwhile: MEANWHILE.again,
+        step: async () => ((await executor.flushFailedOnce(kind)) > 0 ? 0 : IDLE_MS),
+        backoffMs: { first: 100, max: 1_000 },
+      },
+      stop,
+      wakes[kind],
+    ),
+  );
+  await Promise.all(writing);
 }

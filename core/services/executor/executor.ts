@@ -2,7 +2,7 @@
  * One executor: claims due jobs ahead of their time, fires each at its second, records what came of it.
  *
  *   pollOnce   claim-jobs → held-jobs → fire-jobs (slots) → outbox
- *   flushOnce  outbox → database
+ *   flushOnce  outbox → database; flushFailedOnce: what failed before
  *   renewOnce  lease
  *   drain      SIGTERM: what is unsent goes back, what is under way is waited for
  *
@@ -55,7 +55,7 @@ import { Firing } from "./fire-jobs.ts";
 import { isAdmitted } from "./goes-back.ts";
 import { type HeldJob, HeldJobs, heldKey } from "./held-jobs.ts";
 import { Lease } from "./lease.ts";
-import { Outbox } from "./outbox.ts";
+import { type Kind, Outbox } from "./outbox.ts";
 import { NO_CRITICAL } from "./plan-critical.ts";
 import { CallPreparation } from "./prepare-calls.ts";
 import { CallSender } from "./send-call.ts";
@@ -151,6 +151,11 @@ export class Executor {
     this.#outbox.onWaiting = wake;
   }
 
+  /** Called when one of these has failed, and waits for `flushFailedOnce`. */
+  set onFailed(wake: (kind: Kind) => void) {
+    this.#outbox.onFailed = wake;
+  }
+
   /** Jobs in memory, slots taken, results not yet written. */
   get load(): { held: number; sending: number; waiting: number } {
     return {
@@ -210,6 +215,16 @@ export class Executor {
 
   flushOnce(): Promise<number> {
     return this.#outbox.flushOnce();
+  }
+
+  /** How many results or give-backs wait for `flushOnce`. */
+  get fresh(): number {
+    return this.#outbox.fresh;
+  }
+
+  /** One group of those that failed before. Returns how many are left. */
+  flushFailedOnce(kind: Kind): Promise<number> {
+    return this.#outbox.flushFailedOnce(kind);
   }
 
   /** Stops claiming and gives back what is unsent; the poll that is under way gives back what it brings. */

@@ -3,11 +3,12 @@
  * at a time; kept and repeated until the database answers. A repeat after an unknown outcome changes nothing, because the
  * first write cleared the worker's id from the row.
  *
- * What was not written comes again after all others, in smaller groups: one that the database never takes, though it says each time that it
- * cannot do it now, holds up nothing but itself.
+ * What was not written goes on in halves, beside fresh groups and by a step of its own for each kind: one that the database never takes,
+ * though it says each time that it cannot do it now, holds up nothing but itself.
  */
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
+import { FailedGroups } from "#core/domain/failed-groups.ts";
 import { GroupSize } from "#core/domain/group-size.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { RESULTS_GROUP_BYTES_MAX, RESULTS_GROUP_MAX } from "#core/domain/limits.ts";
@@ -22,85 +23,147 @@ interface OutboxDeps {
   readonly retention: Retention;
 }
 
+export type Kind = "results" | "givenBack";
+
 /** Of one kind: what waits to be written, and is being written. */
 class Waiting<Item> {
   readonly #size = new GroupSize(RESULTS_GROUP_MAX);
+  readonly #failed = new FailedGroups<Item>();
+  readonly #write: (group: readonly Item[]) => Promise<void>;
+  readonly #countOf: (items: readonly Item[], most: number) => number;
   #items: Item[] = [];
   #underWay = 0;
+  #againUnderWay = 0;
 
-  get count(): number {
+  constructor(
+    write: (group: readonly Item[]) => Promise<void>,
+    countOf = (items: readonly Item[], most: number) => Math.min(items.length, most),
+  ) {
+    this.#write = write;
+    this.#countOf = countOf;
+  }
+
+  get fresh(): number {
     return this.#items.length + this.#underWay;
+  }
+
+  get failed(): number {
+    return this.#failed.count + this.#againUnderWay;
   }
 
   add(item: Item): void {
     this.#items.push(item);
   }
 
-  /** Writes one group, if anything waits. Throws what `write` throws, with everything kept. Returns how many were written. */
-  async writeOnce(
-    write: (group: readonly Item[]) => Promise<void>,
-    countOf = (items: readonly Item[], most: number) => Math.min(items.length, most),
-  ): Promise<number> {
+  /** Writes one group that is not yet tried, if there is any. Throws what `write` throws, with everything kept. Returns how many were written. */
+  async writeOnce(): Promise<number> {
     if (this.#items.length === 0) return 0;
-    const group = this.#items.splice(0, countOf(this.#items, this.#size.rowsMax));
+    const group = this.#items.splice(0, this.#countOf(this.#items, this.#size.rowsMax));
     this.#underWay = group.length;
     try {
-      await this.#size.learn(group.length, () => write(group));
+      await this.#size.learn(group.length, () => this.#write(group));
+      this.#failed.written();
     } catch (error) {
-      for (const item of group) this.add(item);
+      this.#failed.failed(group);
       throw error;
     } finally {
       this.#underWay = 0;
     }
     return group.length;
   }
+
+  /** Writes one group of what failed before. Its failures say nothing of how many rows fresh groups may have, its successes do. Returns how many are left. */
+  async writeFailedOnce(): Promise<number> {
+    const group = this.#failed.take(this.#size.rowsMax);
+    if (group.length === 0) return 0;
+    this.#againUnderWay = group.length;
+    try {
+      await this.#write(group);
+      await this.#size.learn(group.length, async () => {});
+      this.#failed.written();
+    } catch (error) {
+      this.#failed.failed(group);
+      throw error;
+    } finally {
+      this.#againUnderWay = 0;
+    }
+    return this.#failed.count;
+  }
 }
 
 export class Outbox {
   readonly #deps: OutboxDeps;
-  readonly #results = new Waiting<JobResult>();
-  readonly #givenBack = new Waiting<GivenBack>();
+  readonly #kinds: {
+    readonly results: Waiting<JobResult>;
+    readonly givenBack: Waiting<GivenBack>;
+  };
 
   /** Called when something is put in. */
   onWaiting: () => void = () => {};
+  /** Called when something has failed, and waits for `flushFailedOnce`. */
+  onFailed: (kind: Kind) => void = () => {};
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
+    this.#kinds = {
+      results: new Waiting((group) => this.#record(group), sizeOfGroup),
+      givenBack: new Waiting((group) => this.#giveBack(group)),
+    };
   }
 
   /** Results and give-backs that are not yet known to be written. */
   get waiting(): number {
-    return this.#results.count + this.#givenBack.count;
+    return this.fresh + this.#kinds.results.failed + this.#kinds.givenBack.failed;
+  }
+
+  /** Of these, what is not yet tried. */
+  get fresh(): number {
+    return this.#kinds.results.fresh + this.#kinds.givenBack.fresh;
   }
 
   addResult(result: JobResult): void {
-    this.#results.add(result);
+    this.#kinds.results.add(result);
     this.onWaiting();
   }
 
   addGivenBack(held: readonly GivenBack[]): void {
     if (held.length === 0) return;
-    for (const each of held) this.#givenBack.add(each);
+    for (const each of held) this.#kinds.givenBack.add(each);
     this.#deps.metrics.count("given_back", held.length);
     this.onWaiting();
   }
 
-  /** Writes up to one group of each kind. Throws what the store throws, with everything kept. Returns how many were written. */
+  /** Writes up to one fresh group of each kind. Throws what the store throws, with everything kept. Returns how many were written. */
   async flushOnce(): Promise<number> {
-    const { jobs, metrics, retention } = this.#deps;
     let givenBack = 0;
     let failure: unknown = null;
     try {
-      givenBack = await this.#givenBack.writeOnce(async (group) => {
-        const done = await jobs.giveBack(group, retention);
-        metrics.count("lost_races", done.lostRaces);
-      });
+      givenBack = await this.#flush("givenBack");
     } catch (error) {
       failure = error;
     }
-    const results = await this.#results.writeOnce((group) => this.#record(group), sizeOfGroup);
+    const results = await this.#flush("results");
     if (failure !== null) throw failure;
     return givenBack + results;
+  }
+
+  /** Writes one group of what failed before; may run beside `flushOnce`. Throws as that does. Returns how many are left. */
+  flushFailedOnce(kind: Kind): Promise<number> {
+    return this.#kinds[kind].writeFailedOnce();
+  }
+
+  async #flush(kind: Kind): Promise<number> {
+    try {
+      return await this.#kinds[kind].writeOnce();
+    } catch (error) {
+      this.onFailed(kind);
+      throw error;
+    }
+  }
+
+  async #giveBack(held: readonly GivenBack[]): Promise<void> {
+    const done = await this.#deps.jobs.giveBack(held, this.#deps.retention);
+    this.#deps.metrics.count("lost_races", done.lostRaces);
   }
 
   async #record(results: readonly JobResult[]): Promise<void> {

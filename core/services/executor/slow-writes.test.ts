@@ -2,10 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreUnavailable } from "#core/domain/errors.ts";
+import type { JobId } from "#core/domain/ids.ts";
 import { CLAIM_DEADLINE_MS } from "#core/domain/limits.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
 import { type Priority, priorityOfQueue, queueOf } from "#core/domain/queue.ts";
-import { addJob, addTask, endWorld, jobOf, openWorld } from "#test/support/executor-world.ts";
+import {
+  addJob,
+  addTask,
+  endWorld,
+  jobOf,
+  openWorld,
+  RETENTION,
+} from "#test/support/executor-world.ts";
 import * as limited from "#test/support/limited-world.ts";
 
 const late = () => new StoreUnavailable("did not end in time");
@@ -143,3 +151,55 @@ for (const endsRows of [1, 20, 200])
     assert.equal(limited.jobsWhere(world, "succeeded"), 40 * count);
     await world.end();
   });
+
+for (const failMs of [5, 3_000])
+  for (const verb of ["recordResults", "giveBack"] as const)
+    test(`a ${verb} that never succeeds and fails after ${failMs} ms keeps no result waiting, under calls without end`, async () => {
+      const world = openWorld({ slots: 300 });
+      const { clock, tables, shard } = world;
+      const { jobs } = shard;
+      const [recordResults, giveBack] = [jobs.recordResults, jobs.giveBack];
+      await clock.advance(1_000);
+      const ids: JobId[] = [];
+      const add = (inMs: number) => ids.push(addJob(tables, inMs));
+      const fail = async () => {
+        await clock.sleep(failMs);
+        throw late();
+      };
+      let never: JobId | null = null;
+      let latestMs = 0;
+      jobs.recordResults = async (results, retention) => {
+        await clock.sleep(5);
+        if (verb === "recordResults") never ??= results[0]?.id ?? null;
+        if (results.some(({ id }) => id === never)) return fail();
+        for (const { record } of results)
+          latestMs = Math.max(latestMs, clock.nowMs() - record.startedAtMs);
+        return recordResults.call(jobs, results, retention);
+      };
+      if (verb === "giveBack") {
+        const unsent = addJob(tables, 1_150);
+        await clock.advance(300);
+        jobs.giveBack = async (group, retention) =>
+          group.some(({ id }) => id === unsent) ? fail() : giveBack.call(jobs, group, retention);
+        const { tenantId, taskId } = jobOf(tables, unsent);
+        await shard.tasks.edit<never>(
+          ...([tenantId, taskId] as const),
+          ({ task }) => ({
+            ...{ kind: "write", task: { ...task, status: "paused" }, newVersion: null },
+            ...{ jobsEffect: { kind: "cancel", reason: "task paused" }, makeJobs: [] },
+          }),
+          RETENTION,
+        );
+      }
+      for (let tenth = 0; tenth < 300; tenth++) {
+        for (let n = 0; n < 10; n++) add(n);
+        await clock.advance(100);
+      }
+      await clock.advance(2_000);
+      const left = ids.filter((id) => jobOf(tables, id).status !== "succeeded");
+      assert.deepEqual(left, never === null ? [] : [never]);
+      assert.ok(latestMs < 7 * failMs + 2_000, `a result waited for ${latestMs} ms`);
+      Object.assign(jobs, { recordResults, giveBack });
+      await clock.advance(2 * failMs);
+      await endWorld(world);
+    });
