@@ -10,6 +10,7 @@
  */
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
+import { FailedGroups } from "#core/domain/failed-groups.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import {
@@ -58,6 +59,9 @@ export class Reconciler {
   readonly #pastBackstop = new Sightings<string>(SEEN_APART_MS);
   /** By task and how far it has come. */
   readonly #unfinished = new Sightings<string>(SEEN_APART_MS);
+  /** Of both, what could not be given back when it was tried: it goes on apart from all else. */
+  readonly #failed = new FailedGroups<RunningKey>();
+  readonly #failedNames = new Set<string>();
   /** Fenced workers under which nothing runs any more. */
   readonly #emptied = new Set<WorkerId>();
   #lookedMs: number | null = null;
@@ -94,17 +98,20 @@ export class Reconciler {
     }
     const held = await this.#rescueHeld(sum, endMs);
     const past = await this.#rescuePastBackstop(sum, endMs);
-    if (held && past) {
+    const again = await this.#rescueFailed(sum, endMs);
+    if (held && past && again) {
       await this.#finishChanges(lookedMs + PASS_PERIOD_MS / 2);
       await this.#prune();
     }
-    return { ...sum, lookedMs, more: !held || !past };
+    return { ...sum, lookedMs, more: !held || !past || !again };
   }
 
   #forget(): void {
     this.#expired.forgetAll();
     this.#pastBackstop.forgetAll();
     this.#unfinished.forgetAll();
+    this.#failed.clear();
+    this.#failedNames.clear();
     this.#lookedMs = null;
   }
 
@@ -138,9 +145,11 @@ export class Reconciler {
     const holders = fenced.filter((worker) => !this.#emptied.has(worker));
     if (holders.length === 0) return true;
     for (;;) {
-      const keys = await jobs.listHeldBy(holders, RESCUE_GROUP_MAX);
-      if (keys.length === 0) break;
-      await this.#rescue(keys, sum);
+      const listed = await jobs.listHeldBy(holders, RESCUE_GROUP_MAX + this.#failedNames.size);
+      const keys = listed.filter((key) => !this.#failedNames.has(nameOf(key)));
+      if (keys.length > 0) await this.#tryRescue(keys.slice(0, RESCUE_GROUP_MAX), sum);
+      else if (listed.length === 0) break;
+      else return true;
       if (this.#deps.clock.monotonicMs() >= endMs) return false;
     }
     for (const worker of holders) this.#emptied.add(worker);
@@ -151,17 +160,44 @@ export class Reconciler {
     const { clock, shard } = this.#deps;
     const askedMs = clock.monotonicMs();
     const keys = await shard.jobs.listPastBackstop(PAST_BACKSTOP_MAX);
-    const byName = new Map<string, RunningKey>(
-      keys.map((key) => [`${key.id} ${key.claimNo}`, key]),
-    );
+    const byName = new Map<string, RunningKey>(keys.map((key) => [nameOf(key), key]));
     const confirmed = this.#pastBackstop
       .confirm([...byName.keys()], askedMs, clock.monotonicMs())
-      .flatMap((name) => byName.get(name) ?? []);
+      .flatMap((name) => (this.#failedNames.has(name) ? [] : (byName.get(name) ?? [])));
     for (let from = 0; from < confirmed.length; from += RESCUE_GROUP_MAX) {
-      if (from > 0 && clock.monotonicMs() >= endMs) return false;
-      await this.#rescue(confirmed.slice(from, from + RESCUE_GROUP_MAX), sum);
+      if ((from > 0 || this.#failed.count > 0) && clock.monotonicMs() >= endMs) return false;
+      await this.#tryRescue(confirmed.slice(from, from + RESCUE_GROUP_MAX), sum);
     }
     return true;
+  }
+
+  /**
+   * What failed before, in halves; of what has failed alone, one a pass, or as many as can be given back now. False when time was up before.
+   * Rows that cannot be written are no reason to forget what was seen: a database that is away fails the next look.
+   */
+  async #rescueFailed(sum: RescueSum, endMs: number): Promise<boolean> {
+    while (this.#failed.count > 0) {
+      if (this.#deps.clock.monotonicMs() >= endMs) return this.#failed.isAlone;
+      const last = this.#failed.isAlone || this.#failed.isDatabaseAway;
+      const group = this.#failed.take(RESCUE_GROUP_MAX);
+      for (const key of group) this.#failedNames.delete(nameOf(key));
+      if (!(await this.#tryRescue(group, sum)) && last) return true;
+    }
+    return true;
+  }
+
+  /** False when the database cannot do it now. */
+  async #tryRescue(keys: readonly RunningKey[], sum: RescueSum): Promise<boolean> {
+    try {
+      await this.#rescue(keys, sum);
+      this.#failed.written();
+      return true;
+    } catch (error) {
+      this.#failed.failed(keys);
+      for (const key of keys) this.#failedNames.add(nameOf(key));
+      this.#sayLater("jobs could not be given back now; a later try does it", error, true);
+      return false;
+    }
   }
 
   async #rescue(keys: readonly RunningKey[], sum: RescueSum): Promise<void> {
@@ -215,8 +251,8 @@ export class Reconciler {
   }
 
   /** Throws what no later pass could do better. */
-  #sayLater(message: string, error: unknown): void {
-    if (!(error instanceof OperatingError)) throw error;
+  #sayLater(message: string, error: unknown, onlyRetryable = false): void {
+    if (!(error instanceof OperatingError) || (onlyRetryable && !error.retryable)) throw error;
     const { shard, logger } = this.#deps;
     logger[error.retryable ? "warn" : "error"](message, {
       shard: shard.name,
@@ -229,4 +265,8 @@ interface RescueSum {
   pending: number;
   dead: number;
   cancelled: number;
+}
+
+function nameOf({ id, claimNo }: RunningKey): string {
+  return `${id} ${claimNo}`;
 }
