@@ -150,7 +150,7 @@ test("an executor without its database starts no call, says so, keeps what it ca
       code === 503 &&
       health.figures.outboxWaiting === 1 &&
       health.wrong.some((each) => each.startsWith("no call starts")) &&
-      health.wrong.some((each) => each.startsWith("writing results")),
+      health.wrong.some((each) => each.startsWith("writing results again fails")),
   );
   const text = wrong.join("\n");
   for (const said of [
