@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as fc from "fast-check";
+import fc from "fast-check";
 import { FailedGroups } from "./failed-groups.ts";
 
 /** Tries until all that can be written is, or `times` are over; returns what was written, and how many writes failed. */

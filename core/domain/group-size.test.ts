@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as fc from "fast-check";
+import fc from "fast-check";
 import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "./errors.ts";
 import { GroupSize } from "./group-size.ts";
 
