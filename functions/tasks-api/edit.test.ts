@@ -130,3 +130,17 @@ test("a deleted task is gone, and its jobs are still there", async () => {
   assert.deepEqual([read.body.status, read.body.reason], ["cancelled", "task deleted"]);
   assert.equal((await api.acme("GET", `/v1/tasks/${id}/jobs`)).body.items.length, 1);
 });
+
+test("secret headers that an edit keeps count too", async () => {
+  await using api = await openApiInMemory();
+  const request = { url: "https://example.com/hook", secretHeaders: { "x-0": "v".repeat(6_000) } };
+  const schedule = { type: "every", seconds: 3_600 };
+  const { id } = (await api.acme("POST", "/v1/tasks", { schedule, request })).body;
+  const patch = (secretHeaders: Record<string, string | null>) =>
+    api.acme("PATCH", `/v1/tasks/${id}`, { request: { secretHeaders } });
+  const refused = await patch({ "x-1": "v".repeat(6_000) });
+  assert.equal(refused.status, 422);
+  assert.match(JSON.stringify(refused.body), /secretHeaders.*at most 8192 bytes/);
+  assert.equal((await patch({ "x-0": null, "x-1": "v".repeat(6_000) })).status, 200);
+  assert.equal((await patch({ "x-1": "w".repeat(6_000) })).status, 200);
+});

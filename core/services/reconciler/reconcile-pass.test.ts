@@ -1,100 +1,18 @@
 /** The reconciler on a shard in memory, with time moved by hand: whose lease it takes, which jobs it gives back, and when it must not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import { StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
-import { type JobId, makeWorkerId, type WorkerId } from "#core/domain/ids.ts";
-import { type Job, REASON_PAUSED } from "#core/domain/job.ts";
+import type { JobId } from "#core/domain/ids.ts";
+import { REASON_PAUSED } from "#core/domain/job.ts";
 import {
   PASS_PERIOD_MS,
   RESCUE_GROUP_MAX,
   SEEN_APART_MS,
   WORKER_LEASE_MS,
 } from "#core/domain/limits.ts";
-import { buildTask, plannedJob } from "#test/contract/builders.ts";
-import { ManualClock } from "#test/support/manual-clock.ts";
+import { A, B, openWorld } from "#test/support/reconciler-world.ts";
 import { Reconciler } from "./reconcile-pass.ts";
 import { runPasses } from "./run-passes.ts";
-
-const RETENTION = { succeededMs: 3_600_000, endedMs: 86_400_000 };
-const A = makeWorkerId(new Uint8Array(16).fill(1));
-const B = makeWorkerId(new Uint8Array(16).fill(2));
-
-function openWorld(
-  fault: typeof StoreUnavailable | typeof StoreRefused = StoreUnavailable,
-  jobsAtOnce = Number.POSITIVE_INFINITY,
-  groupMs = 0,
-) {
-  const clock = new ManualClock();
-  const failing = new Set<string>();
-  const asked: string[] = [];
-  const hooks = {
-    beforeCommit: async (verb: string) => {
-      asked.push(verb);
-      if (verb === "goOnWithJobs") await clock.advance(groupMs);
-      if (failing.has(verb)) throw new fault("MySQL is away");
-    },
-  };
-  const shards = openMemoryShards({ clock, hooks, jobsAtOnce });
-  const { tables } = shards;
-  const [shard] = shards.all();
-  assert(shard !== undefined);
-  const said: string[] = [];
-  const say = (message: string) => void said.push(message);
-  const logger = { info: say, warn: say, error: say };
-  const deps = { shard, clock, logger, retention: RETENTION };
-  const { task, version } = buildTask(clock.nowMs());
-  tables.tasks.set(task.id, task);
-  tables.addVersion(version);
-  let made = 0;
-  /** A job in a worker's hands, due at `offsetMs` from now. */
-  const addHeld = (workerId: WorkerId, changes: Partial<Job> = {}, offsetMs = 0): JobId => {
-    const nowMs = clock.nowMs();
-    const job: Job = {
-      ...plannedJob(task, nowMs, offsetMs + made++),
-      status: "running",
-      workerId,
-      claimNo: 1,
-      attempt: 1,
-      dueAtMs: nowMs + Math.max(0, offsetMs) + 60_000,
-      ...changes,
-    };
-    tables.jobs.set(job.id, job);
-    return job.id;
-  };
-  const job = (id: JobId): Job => {
-    const found = tables.jobs.get(id);
-    assert(found !== undefined, "no job is lost");
-    return found;
-  };
-  const passes = async (reconciler: Reconciler, count: number) => {
-    const done = [];
-    for (let n = 0; n < count; n++) {
-      if (n > 0) await clock.advance(PASS_PERIOD_MS);
-      done.push(await reconciler.passOnce());
-    }
-    return done;
-  };
-  /** As a pause does that gives up after its first transaction. */
-  const beginPause = () =>
-    shard.tasks.edit<never>(
-      task.tenantId,
-      task.id,
-      (locked) => ({
-        kind: "write",
-        task: { ...locked.task, status: "paused" },
-        newVersion: null,
-        jobsEffect: { kind: "cancel", reason: REASON_PAUSED },
-        makeJobs: [],
-      }),
-      RETENTION,
-    );
-  const goOn = () => shard.tasks.goOnWithJobs(task.tenantId, task.id, "paused", RETENTION);
-  return {
-    ...{ clock, tables, shard, deps, failing, asked, said },
-    ...{ addHeld, job, passes, beginPause, goOn },
-  };
-}
 
 test("who died before the database's clock was set back by an hour is fenced as soon as any other, who lives is not", async () => {
   const { shard, clock, deps, addHeld, job } = openWorld();
@@ -356,51 +274,3 @@ for (const groupMs of [10, 200, 1_000, 3_000])
     assert.ok(ids.every((id) => job(id).status === "cancelled"));
     assert.ok(asked.includes("goOnWithJobs"));
   });
-
-for (const pastBackstop of [false, true])
-  test(`a row that cannot be written keeps no other from being rescued${pastBackstop ? ", past its backstop" : ", and no other death from being seen"}`, async () => {
-    const { clock, shard, deps, addHeld, job } = openWorld();
-    await shard.workers.register(A, pastBackstop ? 3_600_000 : WORKER_LEASE_MS);
-    await shard.workers.register(B, pastBackstop ? 3_600_000 : 26_000);
-    const all = [A, B].flatMap((worker) => Array.from({ length: 100 }, () => addHeld(worker)));
-    if (pastBackstop) await clock.advance(60_001);
-    const never = all[50];
-    const { jobs } = shard;
-    const rescue = jobs.rescue;
-    jobs.rescue = async (keys, retention) => {
-      if (!keys.some(({ id }) => id === never)) return rescue.call(jobs, keys, retention);
-      await clock.advance(3_000);
-      throw new StoreUnavailable("lock wait");
-    };
-    const reconciler = new Reconciler(deps);
-    for (const endMs = clock.monotonicMs() + 70_000; clock.monotonicMs() < endMs; ) {
-      const { lookedMs } = await reconciler.passOnce();
-      assert.ok(clock.monotonicMs() - lookedMs <= 8_000, "a pass is bounded");
-      await clock.advance(PASS_PERIOD_MS);
-    }
-    assert.deepEqual(
-      all.filter((id) => job(id).status === "running"),
-      [never],
-    );
-    jobs.rescue = rescue;
-    await reconciler.passOnce();
-    assert.equal(job(never as JobId).status, "pending");
-  });
-
-test("a database that goes away while jobs are given back makes the pass forget what it saw", async () => {
-  const { clock, shard, deps, failing, addHeld, job, passes } = openWorld();
-  for (const worker of [A, B]) await shard.workers.register(worker, WORKER_LEASE_MS);
-  const [held, others] = [addHeld(A), addHeld(B)];
-  await clock.advance(WORKER_LEASE_MS + 1);
-  assert.equal(await shard.workers.fence(A), true);
-  const reconciler = new Reconciler(deps);
-  failing.add("rescue");
-  await passes(reconciler, 2);
-  failing.add("listPastBackstop");
-  await assert.rejects(reconciler.passOnce(), StoreUnavailable);
-  failing.clear();
-  await passes(reconciler, 2);
-  assert.deepEqual([job(held).status, job(others).status], ["pending", "running"]);
-  await clock.advance(PASS_PERIOD_MS);
-  assert.equal((await reconciler.passOnce()).pending, 1);
-});
