@@ -9,7 +9,7 @@ import type { Reconciler } from "#core/services/reconciler/reconcile-pass.ts";
 import { buildTask, plannedJob } from "#test/contract/builders.ts";
 import { ManualClock } from "./manual-clock.ts";
 
-export const RETENTION = { succeededMs: 3_600_000, endedMs: 86_400_000 };
+const RETENTION = { succeededMs: 3_600_000, endedMs: 86_400_000 };
 export const A = makeWorkerId(new Uint8Array(16).fill(1));
 export const B = makeWorkerId(new Uint8Array(16).fill(2));
 
