@@ -297,7 +297,10 @@ export const ARCHIVE_COPY_MAX = 500;
 export const ARCHIVE_VERSIONS_AT_ONCE = 50;
 /** … and what history keeps of so many of them is remembered. */
 export const ARCHIVE_REQUESTS_KEPT = 2_000;
-/** A run begins nothing in the last part of its time but what ends then: rows under way, their deletion, a batch of old tasks, a count; 5 s each at most. */
+/**
+ * A run begins nothing in the last part of its time but what ends then: rows under way, their deletion, a batch of old tasks, a count;
+ * 5 s each at most.
+ */
 export const ARCHIVE_LEFT_MS = 22_000;
 /** Reads in a row of which nothing could be deleted, before a run leaves the rest to the next. */
 export const ARCHIVE_IDLE_READS_MAX = 3;

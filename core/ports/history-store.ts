@@ -19,8 +19,9 @@ export type MayBegin = () => boolean;
 export interface HistoryStore {
   /**
    * Writes entries (made by historyEntryOf) with bounded concurrency; resolves when all are durable, or all that `mayBegin` has let
-   * begin. When it throws, any part of them may be written: safe to repeat. `onDurable` hears of each that is durable, before a failure too. A task whose partition is
-   * busy keeps no other's entries out. A copy of a job's earlier end that arrives late never replaces a later one.
+   * begin. When it throws, any part of them may be written: safe to repeat. `onDurable` hears of each that is durable, before a failure
+   * too. A task whose partition is busy keeps no other's entries out. A copy of a job's earlier end that arrives late never replaces a
+   * later one.
    */
   write(
     entries: readonly HistoryEntry[],

@@ -1,4 +1,7 @@
-/** Environment of the archiver: pure data, read here and by infra. What it moves, and when, is written in the rows; a task is kept as long as its jobs can be seen. */
+/**
+ * Environment of the archiver: pure data, read here and by infra. What it moves, and when, is written in the rows; a task is kept as long
+ * as its jobs can be seen.
+ */
 import { databaseEnv, retentionEnv } from "#adapters/system/env-parts.ts";
 import { historyEnv } from "../_shared/history-env.ts";
 

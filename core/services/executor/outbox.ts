@@ -72,7 +72,10 @@ class Waiting<Item> {
     return group.length;
   }
 
-  /** Writes one group of what failed before. Its failures say nothing of how many rows fresh groups may have, its successes do. Returns how many are left. */
+  /**
+   * Writes one group of what failed before. Its failures say nothing of how many rows fresh groups may have, its successes do.
+   * Returns how many are left.
+   */
   async writeFailedOnce(): Promise<number> {
     const group = this.#failed.take(this.#size.rowsMax);
     if (group.length === 0) return 0;

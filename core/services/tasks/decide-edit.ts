@@ -1,9 +1,10 @@
 /**
  * What an edit of a task writes, given the task under its lock. Pure: the store calls it again after a deadlock.
  *
- * `next_run_at` moves for four reasons only. A changed schedule starts again from now, after the old one's overdue runs are
- * accounted for; so does, by any edit, one that could not go on. A changed request or priority sets it back to the earliest planned job that is not frozen, so that those are
- * made anew. What newer data of time zones has moved goes where it belongs, if it is the workers' data. Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
+ * `next_run_at` moves for four reasons only. A changed schedule starts again from now, after the old one's overdue runs are accounted for;
+ * so does, by any edit, one that could not go on. A changed request or priority sets it back to the earliest planned job that is not
+ * frozen, so that those are made anew. What newer data of time zones has moved goes where it belongs, if it is the workers' data.
+ * Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
  */
 import type { Job, Retention } from "#core/domain/job.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";

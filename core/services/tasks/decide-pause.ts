@@ -25,7 +25,10 @@ export function decidePause({
   return write({ ...task, status: "paused" }, nowMs, { kind: "cancel", reason: REASON_PAUSED });
 }
 
-/** Goes on from now: what passed meanwhile is one cancelled row, and never runs. Of a completed task: goes on with the jobs that a resume has left. */
+/**
+ * Goes on from now: what passed meanwhile is one cancelled row, and never runs. Of a completed task: goes on with the jobs that a resume
+ * has left.
+ */
 export function decideResume(
   { task, nowMs, madeMs = [], jobsLeft }: LockedTask,
   context: EditContext,
