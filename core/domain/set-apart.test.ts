@@ -7,7 +7,7 @@ import { APART_STEP_MS, apartMs } from "./set-apart.ts";
 const RANDOM = fc.uint8Array({ minLength: 8, maxLength: 8 });
 const idOf = (random: Uint8Array): JobId => makeJobId(0, makeTaskId(0, 7, random), 0);
 
-test("a first loss delays nothing, later ones a job by itself, by at most 15.3 s", () => {
+test("a lost first attempt is delayed by nothing, later ones each by itself, by at most 15.3 s", () => {
   fc.assert(
     fc.property(RANDOM, fc.integer({ min: 0, max: 50 }), (random, attempt) => {
       const ms = apartMs({ id: idOf(random), attempt });

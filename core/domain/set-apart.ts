@@ -1,10 +1,10 @@
 /**
- * Jobs that come back from a dead holder are set apart once their calls have been lost before. One of them may be what kills its
+ * Jobs that come back from a dead holder are set apart once they are past their first attempt. One of them may be what kills its
  * holders: when all came back together, the next executor would claim them together and die with all of them again, and after
  * LOST_MAX deaths they would all be dead for one. Apart, the one that kills meets fewer of the others each time.
  *
- * How far apart follows from the task's id, so that every store says the same, and grows with the attempt: a first loss, as when a
- * machine dies, delays nothing.
+ * How far apart follows from the task's id, so that every store says the same, and grows with the attempt: a first attempt that is
+ * lost, as when a machine dies, is delayed by nothing. (A loss is an attempt; \`lost\` itself is written by the statement that needs this.)
  */
 import { jobIdToBytes } from "./ids.ts";
 import type { Job } from "./job.ts";
