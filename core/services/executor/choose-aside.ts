@@ -1,6 +1,6 @@
 /** Which of the jobs in hand go back because their tenants have more than they can start soon. */
 import type { TenantId } from "#core/domain/ids.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { HeldJob } from "./held-job.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
 
 /**

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { EarlyJobs } from "./early-jobs.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { HeldJob } from "./held-job.ts";
 
 test("whatever comes and goes, what is next is the earliest, and of one instant the most urgent", () => {
   const job = fc.record({

@@ -5,7 +5,7 @@
 import { assert } from "#core/domain/assert.ts";
 import { QUEUES } from "#core/domain/queue.ts";
 import { Heap } from "./heap.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { HeldJob } from "./held-job.ts";
 
 interface SameInstant {
   /** Sorts like (runAtMs, queue); exact up to the year 6000. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import { isAdmitted, isFarAhead, isHeldBack, isHeldIn } from "./goes-back.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { HeldJob } from "./held-job.ts";
 
 const A = "acme|https://a.example:443" as LimitKey;
 const B = "acme|https://b.example:443" as LimitKey;

@@ -1,7 +1,7 @@
 /** Which of the jobs in hand go back unsent; what each is for, and when, is said where it is asked. */
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import { BACKSTOP_GUARD_MS, CLAIM_AHEAD_MS, POLL_PERIOD_MS_MAX } from "#core/domain/limits.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { HeldJob } from "./held-job.ts";
 
 /** Before the backstop of a job that waits: less would be too little for a call, or for the next look. */
 const HELD_BACK_LEFT_MS = BACKSTOP_GUARD_MS + 2 * POLL_PERIOD_MS_MAX;

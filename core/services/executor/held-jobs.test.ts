@@ -6,7 +6,8 @@ import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { DatabaseClock } from "./database-clock.ts";
-import { type Claimed, type HeldJob, HeldJobs } from "./held-jobs.ts";
+import type { Claimed, HeldJob } from "./held-job.ts";
+import { HeldJobs } from "./held-jobs.ts";
 
 const [CRITICAL, LOW] = [0, 48] as const;
 const SLOTS = 8;

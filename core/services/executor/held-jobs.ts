@@ -3,45 +3,25 @@
  * (limit-lines.ts), then in line for a free slot (ready-jobs.ts), and is gone from here when its call has ended or it is given back.
  */
 import { assert } from "#core/domain/assert.ts";
-import type { JobId, TenantId, WorkerId } from "#core/domain/ids.ts";
+import type { JobId, TenantId } from "#core/domain/ids.ts";
 import { LASTING_MS, PUT_OFF_LASTING_MS, STUCK_MS } from "#core/domain/limits.ts";
 import { priorityOfQueue, QUEUES } from "#core/domain/queue.ts";
 import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
-import type { ClaimedJob, HeldKey } from "#core/ports/job-store.ts";
-import type { LimitedJob } from "#core/ports/limit-store.ts";
-import type { CarriedVersion } from "#core/ports/task-store.ts";
+import type { ClaimedJob } from "#core/ports/job-store.ts";
 import { chooseAside } from "./choose-aside.ts";
 import { CriticalCounts } from "./critical-counts.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { EarlyJobs } from "./early-jobs.ts";
+import { type Claimed, connectionOf, type HeldJob } from "./held-job.ts";
 import { type Grant, LimitLines } from "./limit-lines.ts";
-import { connectionOf } from "./prepare-calls.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
 import { StuckJobs } from "./stuck-jobs.ts";
 import { TenantCounts } from "./tenant-counts.ts";
 import { type TakenSlot, TenantSlots } from "./tenant-slots.ts";
 
-export interface HeldJob {
-  /** With a rate, `startAtMs` is an instant for a call of its line. */
-  readonly job: ClaimedJob & Partial<Pick<LimitedJob, "startAtMs">>;
-  readonly version: CarriedVersion;
-  /** The id it was claimed under: results are written under it even after a fence. */
-  readonly workerId: WorkerId;
-  /** The database's now in the claim's SELECT. */
-  readonly claimedAtMs: number;
-  /** Tenant and origin: calls of which can go over the same connection. */
-  readonly connection: string;
-  /** `preparing`: it has a slot, and what its call needs is being got; it may still be taken back. */
-  phase: "early" | "limited" | "ready" | "preparing" | "sending" | "gone";
-  /** While it prepares or sends. */
-  slot: TakenSlot | null;
-}
-
 /** Jobs that are moved on at once when their time has come. */
 const LOOKED_AT_ONCE_MAX = 256;
-
-export type Claimed = Pick<HeldJob, "job" | "version" | "workerId" | "claimedAtMs">;
 
 export class HeldJobs {
   readonly #clock: Clock;
@@ -378,11 +358,6 @@ export class HeldJobs {
     const aside = chooseAside(this.#held, this.#roomOf, soon, jobsMax);
     return this.takeUnsent((held) => aside.has(held));
   }
-}
-
-/** What names a held job to the store. */
-export function heldKey({ job, workerId }: Pick<HeldJob, "job" | "workerId">): HeldKey {
-  return { id: job.id, workerId, claimNo: job.claimNo, limitKey: job.limitKey };
 }
 
 function isLimited({ job }: HeldJob): boolean {

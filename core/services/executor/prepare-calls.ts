@@ -3,9 +3,8 @@
  * early has their tenants' signing keys open, their names resolved and a connection opened to each of the first origins.
  */
 import type { Caller } from "#core/ports/caller.ts";
-import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { DatabaseClock } from "./database-clock.ts";
-import type { Claimed } from "./held-jobs.ts";
+import { type Claimed, connectionOf } from "./held-job.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 
 /** Later than this, the call itself is as soon. */
@@ -45,12 +44,4 @@ export class CallPreparation {
       this.#caller.prepare?.(job.tenantId, url);
     }
   }
-}
-
-const SCHEME_LENGTH = "http://".length;
-
-/** Tenants share no connection, whatever its origin. */
-export function connectionOf(job: ClaimedJob, url: string): string {
-  const end = url.indexOf("/", SCHEME_LENGTH + 1);
-  return `${job.tenantId} ${end < 0 ? url : url.slice(0, end)}`;
 }

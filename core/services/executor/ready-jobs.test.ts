@@ -7,7 +7,7 @@ import fc from "fast-check";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { HeldJob } from "./held-job.ts";
 import { ReadyJobs } from "./ready-jobs.ts";
 
 const [CRITICAL, HIGH, NORMAL, LOW] = [0, 16, 32, 48] as const;

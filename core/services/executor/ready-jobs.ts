@@ -12,7 +12,7 @@ import type { TenantId } from "#core/domain/ids.ts";
 import { IDLE_CONNECTIONS_MAX } from "#core/domain/limits.ts";
 import { QueueTurns } from "#core/domain/queue-turns.ts";
 import { Heap } from "./heap.ts";
-import type { HeldJob } from "./held-jobs.ts";
+import type { HeldJob } from "./held-job.ts";
 
 const IN_A_ROW_MAX = 8;
 
