@@ -51,6 +51,40 @@ export const boundaries: readonly Boundary[] = [
     ],
     allowed: ["#core/domain/job.ts", "#core/ports/clock.ts", "./plan.ts"],
   },
+  ...["hold", "call"].map((room) => ({
+    from: `core/services/executor/${room}/importer.ts`,
+    refused: [
+      `../${room === "hold" ? "call" : "hold"}/part.ts`,
+      "../claim/claim-jobs.ts",
+      "../executor.ts",
+      "../lease.ts",
+      "#core/services/executor/claim/claim-jobs.ts",
+      "#core/services/scheduler/tick.ts",
+      "node:crypto",
+    ],
+    allowed: ["#core/domain/job.ts", "#core/ports/clock.ts", "../database-clock.ts", "./part.ts"],
+  })),
+  {
+    from: "core/services/executor/claim/importer.ts",
+    refused: [
+      "../executor.ts",
+      "../fire-jobs.ts",
+      "../../scheduler/tick.ts",
+      "#core/services/executor/executor.ts",
+      "#core/services/scheduler/tick.ts",
+      "node:crypto",
+    ],
+    allowed: [
+      "#core/domain/job.ts",
+      "#core/ports/clock.ts",
+      "../call/call-parts.ts",
+      "../hold/held-jobs.ts",
+      "../database-clock.ts",
+      "../lease.ts",
+      "../outbox.ts",
+      "./plan-critical.ts",
+    ],
+  },
   {
     from: "adapters/mysql/importer.ts",
     refused: [
