@@ -13,7 +13,7 @@ import { CLAIM_AHEAD_MS } from "#core/domain/limits.ts";
 import { type ClaimShare, queueOf, shareRoom } from "#core/domain/queue.ts";
 import type { ClaimedJob, JobResult, Poll } from "#core/ports/job-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
-import { QueueFloors } from "#core/services/executor/queue-floors.ts";
+import { QueueFloors } from "#core/services/executor/claim/queue-floors.ts";
 import { migrate } from "#migrations/migrate.ts";
 import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";

@@ -9,7 +9,7 @@ import { Webhook } from "standardwebhooks";
 import type { JobId } from "#core/domain/ids.ts";
 import { Secret } from "#core/domain/secret.ts";
 import { newSigningSecret } from "#core/domain/signing-secret.ts";
-import { signedHeaders } from "#core/services/executor/signed-headers.ts";
+import { signedHeaders } from "#core/services/executor/call/signed-headers.ts";
 import { openSigner } from "./webhook-signer.ts";
 
 const JOB = "job_0000csxp5w00060djc17y74t3ph80t6vxhdp80g" as JobId;

@@ -7,7 +7,7 @@ import type { Priority } from "#core/domain/queue.ts";
 import { shareRoom } from "#core/domain/queue.ts";
 import { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import { TENANT_WEIGHT_DEFAULT } from "#core/domain/tenant-weight.ts";
-import { QueueWants } from "#core/services/executor/queue-wants.ts";
+import { QueueWants } from "#core/services/executor/claim/queue-wants.ts";
 
 export const CLAIM_MS = 50;
 /** 5,000 a second. */

@@ -46,23 +46,23 @@ import type { Random } from "#core/ports/random.ts";
 import type { Opener, Sealer } from "#core/ports/secrets.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import type { Signer } from "#core/ports/signer.ts";
-import { AccessTokens } from "./access-tokens.ts";
-import { CallParts } from "./call-parts.ts";
+import { AccessTokens } from "./call/access-tokens.ts";
+import { CallParts } from "./call/call-parts.ts";
+import { CallSender } from "./call/send-call.ts";
+import { SigningKeys } from "./call/signing-keys.ts";
 import { CallRate } from "./call-rate.ts";
-import { Claiming, type ClaimRoom, type Polled } from "./claim-jobs.ts";
+import { Claiming, type ClaimRoom, type Polled } from "./claim/claim-jobs.ts";
+import { NO_CRITICAL } from "./claim/plan-critical.ts";
+import { CallPreparation } from "./claim/prepare-calls.ts";
+import { LimitedTaking } from "./claim/take-limited.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { Firing } from "./fire-jobs.ts";
-import { isAdmitted } from "./goes-back.ts";
-import { type HeldJob, heldKey } from "./held-job.ts";
-import { HeldJobs } from "./held-jobs.ts";
+import { isAdmitted } from "./hold/goes-back.ts";
+import { type HeldJob, heldKey } from "./hold/held-job.ts";
+import { HeldJobs } from "./hold/held-jobs.ts";
+import { criticalSlots } from "./hold/tenant-slots.ts";
 import { Lease } from "./lease.ts";
 import { type Kind, Outbox } from "./outbox.ts";
-import { NO_CRITICAL } from "./plan-critical.ts";
-import { CallPreparation } from "./prepare-calls.ts";
-import { CallSender } from "./send-call.ts";
-import { SigningKeys } from "./signing-keys.ts";
-import { LimitedTaking } from "./take-limited.ts";
-import { criticalSlots } from "./tenant-slots.ts";
 
 const NO_ROOM = {
   any: 0,

@@ -19,13 +19,13 @@ import type { CallOutcome, CallTimings } from "#core/ports/caller.ts";
 import type { JobResult } from "#core/ports/job-store.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { Random } from "#core/ports/random.ts";
+import { resultClass } from "./call/result-class.ts";
+import type { CallSender } from "./call/send-call.ts";
 import type { DatabaseClock } from "./database-clock.ts";
-import { type HeldJob, heldKey } from "./held-job.ts";
-import type { HeldJobs } from "./held-jobs.ts";
+import { type HeldJob, heldKey } from "./hold/held-job.ts";
+import type { HeldJobs } from "./hold/held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
-import { resultClass } from "./result-class.ts";
-import type { CallSender } from "./send-call.ts";
 
 interface FiringDeps {
   readonly held: HeldJobs;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { DatabaseClock } from "./database-clock.ts";
-import type { Claimed } from "./held-job.ts";
+import { DatabaseClock } from "../database-clock.ts";
+import type { Claimed } from "../hold/held-job.ts";
 import { CallPreparation } from "./prepare-calls.ts";
 
 function claimed(tenantId: string, url: string, runAtMs: number): Claimed {

@@ -3,9 +3,9 @@
  * early has their tenants' signing keys open, their names resolved and a connection opened to each of the first origins.
  */
 import type { Caller } from "#core/ports/caller.ts";
-import type { DatabaseClock } from "./database-clock.ts";
-import { type Claimed, connectionOf } from "./held-job.ts";
-import type { SigningKeys } from "./signing-keys.ts";
+import type { SigningKeys } from "../call/signing-keys.ts";
+import type { DatabaseClock } from "../database-clock.ts";
+import { type Claimed, connectionOf } from "../hold/held-job.ts";
 
 /** Later than this, the call itself is as soon. */
 const EARLY_MS = 50;

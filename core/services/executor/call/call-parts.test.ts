@@ -5,8 +5,8 @@ import { TASK_SECRETS_ASKED_MS } from "#core/domain/limits.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { Secret } from "#core/domain/secret.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
+import { editTask } from "#core/services/tasks/edit-task.ts";
 import { ACME, openSendingWorld, settingsOf } from "#test/support/sending-world.ts";
-import { editTask } from "../tasks/edit-task.ts";
 
 type Given = Parameters<typeof settingsOf>[0];
 

@@ -7,8 +7,8 @@ import { Secret } from "#core/domain/secret.ts";
 import type { Credential } from "#core/domain/target-auth.ts";
 import type { Call } from "#core/ports/caller.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
+import { editTask } from "#core/services/tasks/edit-task.ts";
 import { ACME, openSendingWorld, settingsOf } from "#test/support/sending-world.ts";
-import { editTask } from "../tasks/edit-task.ts";
 
 const authorizations = (calls: readonly Call[]) =>
   calls.map(({ headers }) => headers.authorization);

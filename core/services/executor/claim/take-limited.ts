@@ -30,11 +30,11 @@ import type {
   TakenLimited,
   TakenLine,
 } from "#core/ports/limit-store.ts";
-import type { DatabaseClock } from "./database-clock.ts";
-import type { HeldJobs } from "./held-jobs.ts";
-import type { Lease } from "./lease.ts";
-import type { KeyView } from "./limit-line.ts";
-import type { Grant, Kept, LineView } from "./limit-lines.ts";
+import type { DatabaseClock } from "../database-clock.ts";
+import type { HeldJobs } from "../hold/held-jobs.ts";
+import type { KeyView } from "../hold/limit-line.ts";
+import type { Grant, Kept, LineView } from "../hold/limit-lines.ts";
+import type { Lease } from "../lease.ts";
 import { byUrgency, linesInTurn } from "./lines-in-turn.ts";
 
 interface TakeLimitedDeps {

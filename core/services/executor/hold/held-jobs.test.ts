@@ -5,7 +5,7 @@ import type { TenantId } from "#core/domain/ids.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { DatabaseClock } from "./database-clock.ts";
+import { DatabaseClock } from "../database-clock.ts";
 import type { Claimed, HeldJob } from "./held-job.ts";
 import { HeldJobs } from "./held-jobs.ts";
 
