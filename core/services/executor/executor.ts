@@ -1,21 +1,18 @@
 /**
  * One executor: claims due jobs ahead of their time, fires each at its second, records what came of it.
  *
- *   pollOnce   claim-jobs → held-jobs → fire-jobs (slots) → outbox
+ *   pollOnce   claim/claim-jobs → hold/held-jobs → fire-jobs (slots) → outbox
  *   flushOnce  outbox → database; flushFailedOnce: what failed before
  *   renewOnce  lease
  *   drain      SIGTERM: what is unsent goes back, what is under way is waited for
  *
  * Each `…Once` does one step and returns what it did; workers/executor/run-executor.ts paces them.
  *
- * The rooms beside this one:
- *   what to claim   claim-jobs: plan-critical, queue-floors, queue-wants, dead-on-arrival; limits: take-limited, lines-in-turn
- *   what is held    held-jobs: early-jobs, ready-jobs (heap), tenant-slots, critical-counts, tenant-counts, choose-aside, revoked-jobs, goes-back,
- *                   stuck-jobs;
- *                   under limits: limit-lines, limit-line, line-order, line-starts
- *   a call          fire-jobs, send-call: prepare-calls, call-parts (version-cache, aged-values), whole-request, open-secrets,
- *                   access-tokens, signing-keys, signed-headers, build-call; its answer: hide-secrets, text-readings, result-class, outbox
- *   by what time    database-clock, lease, call-rate
+ * Its rooms:
+ *   claim   what to take: due jobs, limited ones with slots of their limits, critical ones straight from their tasks
+ *   hold    what is in hand, until its time, its limits and a slot let it go; what goes back unsent
+ *   call    one call: its request, secrets, tokens and signature; how its answer is kept and counted
+ * claim stands on hold and call, which know neither it nor each other. By what time all go: database-clock, lease, call-rate.
  */
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";

@@ -1,6 +1,6 @@
 /**
  * Takes limited jobs: looks which lines have some that are due, and asks the store for slots and jobs of those that this executor can
- * do. What it has of a limit is in limit-lines.ts; jobs go the way of all others (claim-jobs.ts), held back there until they may go.
+ * do. What it has of a limit is in hold/limit-lines.ts; jobs go the way of all others (claim-jobs.ts), held back there until they may go.
  *
  * Of a limit each executor asks for its part (shared by those that live), and for one slot more each time it got all that it had asked for
  * and jobs still wait; what is idle for a second goes back. Jobs are taken ahead, as many as the line probably does until the poll after
