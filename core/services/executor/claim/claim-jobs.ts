@@ -29,7 +29,7 @@ import type { Logger } from "#core/ports/logger.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { CallParts } from "../call/call-parts.ts";
 import type { DatabaseClock } from "../database-clock.ts";
-import { isFarAhead, isHeldBack, isHeldIn } from "../hold/goes-back.ts";
+import { isFarAhead, isHeldIn, isNearBackstop } from "../hold/goes-back.ts";
 import { type Claimed, heldKey } from "../hold/held-job.ts";
 import type { HeldJobs } from "../hold/held-jobs.ts";
 import type { Lease } from "../lease.ts";
@@ -113,7 +113,7 @@ export class Claiming {
 
   /** One poll, and one claim for what there is room for when something is due. Throws what the store throws, with nothing lost. */
   async pollOnce(room: ClaimRoom): Promise<Polled> {
-    const { lease, clock, jobs, database, held, limited } = this.#deps;
+    const { lease, clock, jobs, database, held, limited, outbox } = this.#deps;
     await this.settle();
     const workerId = lease.workerId;
     if (workerId === null) return IDLE;
@@ -133,6 +133,7 @@ export class Claiming {
     const claim = await this.#claimDue(workerId, poll, room, aheadMs);
     // Where the clock was set back, it was asked from floors of before.
     if (step !== "back") this.#floors.note(asked, poll);
+    outbox.addGivenBack(held.takeUnsent(isNearBackstop(database.nowMs())).map(heldKey));
     const soon = room.limited && (await this.#takeLimited(workerId, poll, periodMs));
     // What the claim has taken is a part of the wait: a pause or delete is to be heard of in time.
     const leftMs = untilPlace(poll, periodMs) - (clock.monotonicMs() - receivedMs);
@@ -151,8 +152,7 @@ export class Claiming {
 
   /** Slots and jobs of limits; true when more could be had at once. */
   async #takeLimited(workerId: WorkerId, poll: Poll, periodMs: number): Promise<boolean> {
-    const { database, held, lease, limited, outbox } = this.#deps;
-    outbox.addGivenBack(held.takeUnsent(isHeldBack(database.nowMs())).map(heldKey));
+    const { held, lease, limited, outbox } = this.#deps;
     const isOurs = () => this.#unknown === null && lease.workerId === workerId;
     if (!isOurs() || outbox.waiting >= RESULTS_WAITING_MAX) return false;
     const { waiting, liveWorkers } = poll;

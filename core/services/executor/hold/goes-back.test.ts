@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LimitKey } from "#core/domain/call-limit.ts";
-import { isAdmitted, isFarAhead, isHeldBack, isHeldIn } from "./goes-back.ts";
+import { isAdmitted, isFarAhead, isHeldIn, isNearBackstop } from "./goes-back.ts";
 import type { HeldJob } from "./held-job.ts";
 
 const A = "acme|https://a.example:443" as LimitKey;
@@ -26,8 +26,8 @@ test("what goes back when others have all slots of a line: what is held back her
 
 test("what goes back before its backstop: what waits, no sooner than it must", () => {
   const job = { limitKey: null, timeoutMs: 10_000, dueAtMs: 40_000 };
-  assert.deepEqual(phasesOf(isHeldBack(0), job), []);
-  assert.deepEqual(phasesOf(isHeldBack(29_999), job), ["limited", "ready"]);
+  assert.deepEqual(phasesOf(isNearBackstop(0), job), []);
+  assert.deepEqual(phasesOf(isNearBackstop(29_999), job), ["limited", "ready"]);
 });
 
 test("what goes back when the database's clock was set back: what no claim would have taken yet", () => {

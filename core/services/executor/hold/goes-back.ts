@@ -4,7 +4,7 @@ import { BACKSTOP_GUARD_MS, CLAIM_AHEAD_MS, POLL_PERIOD_MS_MAX } from "#core/dom
 import type { HeldJob } from "./held-job.ts";
 
 /** Before the backstop of a job that waits: less would be too little for a call, or for the next look. */
-const HELD_BACK_LEFT_MS = BACKSTOP_GUARD_MS + 2 * POLL_PERIOD_MS_MAX;
+const BACKSTOP_LEFT_MS = BACKSTOP_GUARD_MS + 2 * POLL_PERIOD_MS_MAX;
 /** No claim goes further ahead. */
 const CLAIMED_AHEAD_MS_MAX = POLL_PERIOD_MS_MAX + CLAIM_AHEAD_MS;
 
@@ -20,10 +20,10 @@ export function isHeldIn(keys: ReadonlySet<LimitKey>): (held: HeldJob) => boolea
 }
 
 /** It has waited for its limits or a slot for so long that its call might not end before its backstop. */
-export function isHeldBack(nowMs: number): (held: HeldJob) => boolean {
+export function isNearBackstop(nowMs: number): (held: HeldJob) => boolean {
   return ({ phase, job }) =>
     (phase === "limited" || phase === "ready") &&
-    nowMs + job.timeoutMs + HELD_BACK_LEFT_MS > job.dueAtMs;
+    nowMs + job.timeoutMs + BACKSTOP_LEFT_MS > job.dueAtMs;
 }
 
 /** No claim would take it yet: the database's clock was set back. */
