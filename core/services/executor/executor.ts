@@ -337,7 +337,7 @@ export class Executor {
 
   /** Jobs of a queue in hand; an executor that is alone may claim all that it has room for before they are due. */
   #aheadOf(queue: number): number {
-    return this.#shared ? this.#held.waitingOf(queue) : this.#held.readyOf(queue);
+    return this.#shared ? this.#held.unlimitedOf(queue) : this.#held.readyOf(queue);
   }
 
   /**

@@ -42,7 +42,7 @@ export class HeldJobs {
   /** Jobs that take room. */
   readonly #roomOf = new TenantCounts();
   /** By queue, jobs without a limit that are early or ready. */
-  readonly #waiting = new Uint32Array(QUEUES);
+  readonly #unlimited = new Uint32Array(QUEUES);
 
   /** `slots`: calls under way at once, but for those in slots beside them (tenant-slots.ts). */
   constructor(
@@ -129,14 +129,14 @@ export class HeldJobs {
     return !(isFree && priorityOfQueue(queue) === "critical");
   }
 
-  /** Jobs of a queue that wait for a slot. */
+  /** Jobs of a queue that wait for a slot, with a limit or without. */
   readyOf(queue: number): number {
     return this.#ready.countOfQueue(queue);
   }
 
-  /** … or for their time. */
-  waitingOf(queue: number): number {
-    return this.#waiting[queue] ?? 0;
+  /** Jobs of a queue without a limit that wait for a slot, or for their time. */
+  unlimitedOf(queue: number): number {
+    return this.#unlimited[queue] ?? 0;
   }
 
   get unsent(): number {
@@ -151,7 +151,7 @@ export class HeldJobs {
       this.#held.add(held);
       if (isLimited(held)) this.#lines.add(held);
       else {
-        this.#countWaiting(held, 1);
+        this.#countUnlimited(held, 1);
         this.#takeRoom(held);
       }
       this.#early.push(held);
@@ -256,7 +256,7 @@ export class HeldJobs {
 
   #giveSlot(kind: TakenSlot["kind"], held: HeldJob | null): HeldJob | null {
     if (held === null) return null;
-    if (!isLimited(held)) this.#countWaiting(held, -1);
+    if (!isLimited(held)) this.#countUnlimited(held, -1);
     held.phase = "preparing";
     held.slot = this.#slots.take(kind, held.job.tenantId, this.#clock.monotonicMs());
     return held;
@@ -306,7 +306,8 @@ export class HeldJobs {
     held.slot = null;
     const isUnadmitted = isLimited(held) && (phase === "early" || phase === "limited");
     if (!isUnadmitted) this.#leaveRoom(held);
-    if (!isLimited(held) && (phase === "early" || phase === "ready")) this.#countWaiting(held, -1);
+    if (!isLimited(held) && (phase === "early" || phase === "ready"))
+      this.#countUnlimited(held, -1);
     held.phase = "gone";
     if (phase === "ready") this.#ready.drop(held);
     if (isLimited(held)) this.#lines.remove(held, this.#database.nowMs());
@@ -323,8 +324,8 @@ export class HeldJobs {
     if (isCritical(held)) this.#critical.remove(held.job.tenantId);
   }
 
-  #countWaiting({ job }: HeldJob, by: number): void {
-    this.#waiting[job.queue] = this.waitingOf(job.queue) + by;
+  #countUnlimited({ job }: HeldJob, by: number): void {
+    this.#unlimited[job.queue] = this.unlimitedOf(job.queue) + by;
   }
 
   /** Removes and returns the jobs whose call has not begun, all or those that are wanted (goes-back.ts). */
