@@ -58,7 +58,6 @@ interface ClaimingDeps {
 }
 
 export interface Polled {
-  readonly claimed: number;
   /** More is probably due: a queue gave all that it was asked for, or was passed over because plenty of it is ready. */
   readonly full: boolean;
   /** Other executors live, with which jobs are shared. */
@@ -69,8 +68,7 @@ export interface Polled {
 
 /** Tasks that are looked at for each that may be taken, so that one tenant's do not hide the others'. */
 const FAST_TASKS_PER_JOB = 4;
-const NOTHING = { claimed: 0, full: false };
-const IDLE: Polled = { claimed: 0, full: false, shared: false, nextPollMs: POLL_PERIOD_MS };
+const IDLE: Polled = { full: false, shared: false, nextPollMs: POLL_PERIOD_MS };
 
 /** After a take of limited jobs that may have been too small, the next poll comes so soon. */
 const POLL_AGAIN_MS = 20;
@@ -130,7 +128,7 @@ export class Claiming {
     held.look();
     const periodMs = pollPeriodMs(poll);
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
-    const claim = await this.#claimDue(workerId, poll, room, aheadMs);
+    const full = await this.#claimDue(workerId, poll, room, aheadMs);
     // Where the clock was set back, it was asked from floors of before.
     if (step !== "back") this.#floors.note(asked, poll);
     outbox.addGivenBack(held.takeUnsent(isNearBackstop(database.nowMs())).map(heldKey));
@@ -139,7 +137,7 @@ export class Claiming {
     const leftMs = untilPlace(poll, periodMs) - (clock.monotonicMs() - receivedMs);
     const placeMs = Math.max(periodMs / PAUSE_ONE_IN, leftMs);
     const nextPollMs = soon ? Math.min(POLL_AGAIN_MS, placeMs) : placeMs;
-    return { ...claim, shared: poll.liveWorkers > 1, nextPollMs };
+    return { full, shared: poll.liveWorkers > 1, nextPollMs };
   }
 
   /** What is remembered by the database's time is of before its clock was set back. */
@@ -178,30 +176,27 @@ export class Claiming {
     outbox.addGivenBack(stuck.map(heldKey));
   }
 
+  /** True when more is probably due. */
   async #claimDue(
     workerId: WorkerId,
     poll: Poll,
     room: ClaimRoom,
     aheadMs: number,
-  ): Promise<Pick<Polled, "claimed" | "full">> {
+  ): Promise<boolean> {
     this.#more = [];
-    if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return NOTHING;
+    if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return false;
     const fastRoom = this.#fastRoom(room.fast);
     const makes = poll.criticalTaskAtMs !== null && fastRoom.jobs > 0;
     const fast = makes ? await this.#takeCritical(workerId, fastRoom) : 0;
     // One that is still to be settled, or has found us fenced, is the last.
-    if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return NOTHING;
+    if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return false;
     const heads = [...poll.heads].filter(([, { dueAtMs }]) => dueAtMs <= poll.nowMs + aheadMs);
     const due = heads.map(([queue]) => queue);
     const asked = due.filter((queue) => !room.hasPlenty(queue));
     const shares = this.#branches(asked, room);
-    const { claimed, more } =
-      shares.length > 0
-        ? await this.#claim(workerId, shares, aheadMs, poll.heads)
-        : { claimed: 0, more: [] };
+    const more = shares.length > 0 ? await this.#claim(workerId, shares, aheadMs, poll.heads) : [];
     this.#more = [...due.filter((queue) => !asked.includes(queue)), ...more];
-    const full = this.#more.length > 0 || fast >= Math.max(1, fastRoom.beyond);
-    return { claimed: claimed + fast, full };
+    return this.#more.length > 0 || fast >= Math.max(1, fastRoom.beyond);
   }
 
   /** Finds out what became of a claim whose COMMIT was not answered. */
@@ -241,12 +236,13 @@ export class Claiming {
     return [...critical, ...others.slice(first), ...others.slice(0, first)];
   }
 
+  /** Answers the queues that probably have more. */
   async #claim(
     workerId: WorkerId,
     shares: readonly ClaimShare[],
     aheadMs: number,
     heads: Poll["heads"],
-  ): Promise<{ readonly claimed: number; readonly more: readonly number[] }> {
+  ): Promise<readonly number[]> {
     const branches = shares.map((share) => ({
       ...share,
       head: heads.get(share.queue) ?? null,
@@ -257,10 +253,10 @@ export class Claiming {
     const result = await this.#size.learn(limit, () => this.#deps.jobs.claimDue(request), rowsOf);
     const jobs = await this.#takeIn(result, workerId);
     // Of one that is still to be settled nobody knows what a queue had.
-    if (result.kind !== "claimed") return { claimed: 0, more: shares.map(({ queue }) => queue) };
+    if (result.kind !== "claimed") return shares.map(({ queue }) => queue);
     if (limit < asked && jobs.some(isNotCritical))
       this.#turn = shares.find(isNotCritical)?.queue ?? 0;
-    return { claimed: jobs.length, more: this.#wants.note(shares, jobs, limit) };
+    return this.#wants.note(shares, jobs, limit);
   }
 
   #fastRoom(room: CriticalRoom): CriticalRoom {
