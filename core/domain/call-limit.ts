@@ -2,15 +2,14 @@
  * Limits of calls: how many at once, and how many a second, to one endpoint of a tenant or of all its calls. A job that is
  * limited stands in one line, under its limit key: see docs/decisions/0010-call-limits.md.
  */
-import { withoutLastDots } from "./host-name.ts";
 import type { TenantId } from "./ids.ts";
+import { originOf } from "./origin.ts";
 
 declare const brand: unique symbol;
 /** A tenant's id (all of its calls), or that, `|` and an endpoint: `acme|https://api.example.com:443`. ASCII. */
 export type LimitKey = string & { readonly [brand]: "LimitKey" };
 
 export const LIMIT_KEY_LENGTH_MAX = 300;
-const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443" };
 
 /** What was set for a key: by the tenant, and by the operator as caps. Null: nothing. */
 export interface CallLimit {
@@ -35,15 +34,11 @@ export function tenantKey(tenantId: TenantId): LimitKey {
   return tenantId as string as LimitKey;
 }
 
-/** The key of a tenant's calls to the scheme, host and port of `url`; null where it is none of HTTP's, without a name, or longer than keys are. */
+/** The key of a tenant's calls to the origin of `url`; null where it has none, or one longer than keys are. */
 export function endpointKey(tenantId: TenantId, url: string): LimitKey | null {
-  const parsed = URL.parse(url);
-  const defaultPort = parsed === null ? undefined : DEFAULT_PORTS[parsed.protocol];
-  if (parsed === null || defaultPort === undefined) return null;
-  const { protocol, port } = parsed;
-  const hostname = withoutLastDots(parsed.hostname);
-  const key = `${tenantId}|${protocol}//${hostname}:${port === "" ? defaultPort : port}`;
-  return hostname === "" || key.length > LIMIT_KEY_LENGTH_MAX ? null : (key as LimitKey);
+  const origin = originOf(url);
+  const key = `${tenantId}|${origin}`;
+  return origin === null || key.length > LIMIT_KEY_LENGTH_MAX ? null : (key as LimitKey);
 }
 
 /** Whose key it is. */
