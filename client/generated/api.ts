@@ -33,12 +33,12 @@ export type TaskInput = {
     readonly url: string;
     /** Sent as they are written. Not those of the connection, nor the ones by which an endpoint knows our calls. */
     readonly headers?: Readonly<Record<string, string>>;
-    /** Headers whose values nobody can read again. Sent beside `headers`. */
+    /** Headers whose values nobody can read again. Sent beside `headers`, and only to the origin of `url` that they were given for. */
     readonly secretHeaders?: Readonly<Record<string, string | {
       /** As it was answered: the secret stays what it is. */
       readonly fingerprint: string;
     }>>;
-    /** How the call says who it is, in `Authorization`. The secret is never answered, only its fingerprint. */
+    /** How the call says who it is, in `Authorization`, to the origin of `url` that it was given for only. The secret is never answered, only its fingerprint. */
     readonly auth?: {
       readonly type: "bearer";
       readonly token?: string;
@@ -79,7 +79,7 @@ export type TaskInput = {
     readonly maxDelaySeconds?: number;
     /** Share of a delay by which it varies at random, both ways. */
     readonly jitter?: number;
-    /** After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, and an answer with `Webhook-Stop: true`, always end it. */
+    /** After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, an answer with `Webhook-Stop: true`, and secrets that are for another origin by now, always end it. */
     readonly retryOn?: readonly (string)[] | null;
   };
   /** Whether the first bytes of each answer are kept with its attempt. */
@@ -127,7 +127,7 @@ export type TaskPatch = {
       /** As it was answered: the secret stays what it is. */
       readonly fingerprint: string;
     } | null>> | null;
-    /** How the call says who it is, in `Authorization`. The secret is never answered, only its fingerprint. */
+    /** How the call says who it is, in `Authorization`, to the origin of `url` that it was given for only. The secret is never answered, only its fingerprint. */
     readonly auth?: {
       readonly type: "bearer";
       readonly token?: string;
@@ -167,7 +167,7 @@ export type TaskPatch = {
     readonly maxDelaySeconds?: number | null;
     /** Share of a delay by which it varies at random, both ways. */
     readonly jitter?: number | null;
-    /** After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, and an answer with `Webhook-Stop: true`, always end it. */
+    /** After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, an answer with `Webhook-Stop: true`, and secrets that are for another origin by now, always end it. */
     readonly retryOn?: readonly (string)[] | null;
   } | null;
   /** Whether the first bytes of each answer are kept with its attempt. */
@@ -963,7 +963,7 @@ export interface Api {
   putTask(args: PutTaskArgs): Promise<Answer<Task>>;
   /** Read a task. Needs the scope `read`. */
   getTask(args: GetTaskArgs): Promise<Answer<Task>>;
-  /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Those planned for the next 30 s are called also when `schedule`, `startAt` or `endAt` changes; a pause before it cancels them, if its resume comes after their times. Needs the scope `write`. */
+  /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Those planned for the next 30 s are called also when `schedule`, `startAt` or `endAt` changes; a pause before it cancels them, if its resume comes after their times. A `request.url` with another scheme, host or port takes the task's secrets given anew, or taken away, as in a PUT: each is sent only to the origin that it was given for. Jobs that keep a request to another origin end dead, uncalled. Needs the scope `write`. */
   editTask(args: EditTaskArgs): Promise<Answer<Task>>;
   /** Delete a task. Its name is free at once. Its jobs stay readable; those that have not begun are cancelled. 503 that says so: more jobs than one request gets through; ask again until it is 204 or 404. Needs the scope `write`. */
   deleteTask(args: DeleteTaskArgs): Promise<Answer<null>>;

@@ -50,7 +50,9 @@ export const secretHeaders = z
       seen.add(name.toLowerCase());
     }
   })
-  .describe("Headers whose values nobody can read again. Sent beside `headers`.")
+  .describe(
+    "Headers whose values nobody can read again. Sent beside `headers`, and only to the origin of `url` that they were given for.",
+  )
   .meta({
     maxProperties: HEADERS_MAX,
     propertyNames: { pattern: HEADER_NAME.source, maxLength: SECRET_HEADER_NAME_LENGTH_MAX },
@@ -125,7 +127,7 @@ export const auth = z
       });
   })
   .describe(
-    "How the call says who it is, in `Authorization`. The secret is never answered, only its fingerprint.",
+    "How the call says who it is, in `Authorization`, to the origin of `url` that it was given for only. The secret is never answered, only its fingerprint.",
   );
 
 type Auth = z.infer<typeof auth>;

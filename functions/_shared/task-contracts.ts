@@ -225,7 +225,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     tag: "tasks",
     summary: "Change a task",
     description:
-      "A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Those planned for the next 30 s are called also when `schedule`, `startAt` or `endAt` changes; a pause before it cancels them, if its resume comes after their times.",
+      "A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Those planned for the next 30 s are called also when `schedule`, `startAt` or `endAt` changes; a pause before it cancels them, if its resume comes after their times. A `request.url` with another scheme, host or port takes the task's secrets given anew, or taken away, as in a PUT: each is sent only to the origin that it was given for. Jobs that keep a request to another origin end dead, uncalled.",
     query: null,
     headers: ["if-match"],
     body: {

@@ -151,7 +151,7 @@ const retryFields = {
     .max(RETRY_ON_MAX)
     .superRefine(refuseRepeats)
     .describe(
-      "After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, and an answer with `Webhook-Stop: true`, always end it.",
+      "After which failures another call is made: `timeout`, `network` (no answer for any other reason), `3xx`, `4xx`, `5xx`, single statuses. Any other ends the job. null: after all of them. 410, an answer with `Webhook-Stop: true`, and secrets that are for another origin by now, always end it.",
     )
     .meta({ uniqueItems: true, examples: [["network", "timeout", "5xx", "429"]] }),
 };

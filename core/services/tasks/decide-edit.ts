@@ -7,6 +7,7 @@
  * Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
  */
 import type { Job, Retention } from "#core/domain/job.ts";
+import { originOf } from "#core/domain/origin.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";
 import { atInstantMs, ScheduleError } from "#core/domain/schedule.ts";
 import type { Task, TaskVersion } from "#core/domain/task.ts";
@@ -51,6 +52,7 @@ export function decideEdit(
     wanted,
     sealed: context.sealed ?? [],
     newAuth: !isSame(request.auth, version.request.auth),
+    newOrigin: originOf(request.url) !== originOf(version.request.url),
   });
   if (secrets.kind === "invalid") return { kind: "refuse", refusal: secrets };
   const newRequest = !isSame(

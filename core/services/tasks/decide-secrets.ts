@@ -16,6 +16,10 @@ const TOO_MANY_BYTES: FieldProblem = {
   message: `must have at most ${HEADER_BYTES_MAX} bytes, with those that are kept`,
 };
 
+const SURROUNDINGS_CHANGED = "give the secret itself: its surroundings have changed";
+const ORIGIN_CHANGED =
+  "give the secret itself, or take it away: request.url has another scheme, host or port than the one it was given for";
+
 export type SecretsDecision =
   /** Null: they stay as they are. */
   | { readonly kind: "decided"; readonly change: SecretsChange | null }
@@ -28,9 +32,12 @@ interface SecretsEdit {
   readonly sealed: readonly SealedSecret[];
   /** Whether what may be shown of the credential is another: it is sealed with its secret. */
   readonly newAuth: boolean;
+  /** Whether calls go to another origin: who may write a task, and read no secret, must not send one to a host of his own. */
+  readonly newOrigin: boolean;
 }
 
-export function decideSecrets({ marks, wanted, sealed, newAuth }: SecretsEdit): SecretsDecision {
+export function decideSecrets(edit: SecretsEdit): SecretsDecision {
+  const { marks, wanted, sealed, newAuth, newOrigin } = edit;
   const problems: FieldProblem[] = [];
   const set: SealedSecret[] = [];
   for (const [name, setting] of Object.entries(wanted)) {
@@ -40,8 +47,8 @@ export function decideSecrets({ marks, wanted, sealed, newAuth }: SecretsEdit): 
       const { field, fingerprint } = setting;
       if (mark === undefined || shownFingerprint(mark) !== fingerprint)
         problems.push({ field, message: "is not the fingerprint of the secret that is there" });
-      else if (changed)
-        problems.push({ field, message: "give the secret itself: its surroundings have changed" });
+      else if (newOrigin) problems.push({ field, message: ORIGIN_CHANGED });
+      else if (changed) problems.push({ field, message: SURROUNDINGS_CHANGED });
       continue;
     }
     const fresh = sealed.find((one) => one.name === name);
