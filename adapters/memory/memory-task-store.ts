@@ -263,8 +263,11 @@ export class MemoryTaskStore implements TaskStore {
       }),
       secrets: new Map(
         secretsOf.flatMap((id) => {
-          const secrets = this.#tables.secrets.get(id);
-          return secrets === undefined ? [] : [[id, secrets]];
+          const secrets = this.#tables.secrets.get(id) ?? [];
+          const task = this.#tables.tasks.get(id);
+          if (task === undefined || secrets.length === 0) return [];
+          const { requestVersion } = task;
+          return [[id, secrets.map((secret) => ({ ...secret, requestVersion }))]];
         }),
       ),
       signing: new Map(

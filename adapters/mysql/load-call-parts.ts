@@ -59,7 +59,7 @@ function readVersion(row: Row): CarriedVersion {
 }
 
 function readSecret(row: Row): StoredSecret {
-  return { name: String(row[3]), sealed: row[6] as Buffer };
+  return { name: String(row[3]), sealed: row[6] as Buffer, requestVersion: row[2] as number };
 }
 
 function readSigning(row: Row): SigningRow {

@@ -88,6 +88,14 @@ describe("judge", () => {
     assert.equal(judge(answered(410), { retryOn: ["4xx"] }).kind, "final");
   });
 
+  test("a secret that is for another origin by now ends the job, whatever is retried", () => {
+    for (const policy of [{}, { retryOn: ["network"] }, { retryOn: [] }])
+      assert.deepEqual(judge({ kind: "failed", error: "secret-other-origin" }, policy), {
+        kind: "final",
+        reason: "not called: its task's secrets are for another origin now",
+      });
+  });
+
   test("RETRY_ON takes every class and every status of a failure that may be retried", () => {
     const codes = Array.from({ length: 1_000 }, (_, code) => String(code));
     const retryable = codes.filter((code) => Number(code) >= 300 && code !== "410");

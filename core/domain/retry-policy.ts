@@ -1,6 +1,7 @@
 /**
- * Whether a failed call is made again, and when. Every failure is retried but 410 Gone and one whose answer says
- * `Webhook-Stop: true`; a task can narrow that with `retryOn`. Delays: exponential backoff with jitter, capped, never overflowing.
+ * Whether a failed call is made again, and when. Every failure is retried but 410 Gone, one whose answer says `Webhook-Stop: true`, and
+ * secrets that are for another origin by now; a task can narrow that with `retryOn`. Delays: exponential backoff with jitter, capped,
+ * never overflowing.
  */
 import { assert } from "./assert.ts";
 import { RETRY_DELAY_MS_MAX } from "./limits.ts";
@@ -73,6 +74,8 @@ export function judge(end: CallEnd, { retryOn }: Pick<RetryPolicy, "retryOn">): 
   if (end.kind === "failed") {
     // Not the endpoint's doing, nor the tenant's.
     if (end.error === "secrets-unavailable") return { kind: "failure", retryAfterMs: null };
+    if (end.error === "secret-other-origin")
+      return { kind: "final", reason: "not called: its task's secrets are for another origin now" };
     const kind = end.error === "timeout" ? "timeout" : "network";
     const said = kind === end.error ? kind : `${kind} (${end.error})`;
     return retryOn === undefined || retryOn.includes(kind)

@@ -1,6 +1,9 @@
 /**
  * The secrets of a task. They are no part of its versions, which only name them: a job sends what a secret is when it is sent,
  * not what it was when the job was made. Each is sealed for its tenant, its task and its name.
+ *
+ * All are for the origin (scheme, host, port) that the task's newest version calls: an edit that changes it takes them given anew. Calls
+ * of earlier versions to another origin get none of them.
  */
 
 /** Names a task's credential. */
@@ -29,7 +32,10 @@ export interface SealedSecret {
 }
 
 /** A secret as an executor gets it. */
-export type StoredSecret = Omit<SealedSecret, "fingerprint">;
+export interface StoredSecret extends Omit<SealedSecret, "fingerprint"> {
+  /** The newest of its task, at the same moment. */
+  readonly requestVersion: number;
+}
 
 /** What an edit does to the secrets of its task; those that it names in neither stay. */
 export interface SecretsChange {

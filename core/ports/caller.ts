@@ -44,7 +44,7 @@ export type CallOutcome =
       /**
        * Stable code: `timeout`, `interrupted`, `dns`, `destination-not-allowed` (whatever the reason: it would tell what is inside
        * our network), `connection-refused`, `connection-reset`, `tls`, `protocol`, `request-invalid`, `network`.
-       * From the executor itself: `auth-failed`, `secret-missing`, `secret-unreadable`, `secrets-unavailable`.
+       * From the executor itself: `auth-failed`, `secret-missing`, `secret-other-origin`, `secret-unreadable`, `secrets-unavailable`.
        */
       readonly error: string;
       readonly durationMs: number;

@@ -153,6 +153,27 @@ function taskSecretsContract(adapter: string, open: OpenStore): void {
   );
 
   test(
+    `${adapter}: secrets come with the newest version that their task has by then`,
+    onStore(open, async (store) => {
+      const { task } = await addTaskWith(store, [sealed("auth"), sealed("header:x")]);
+      const newest = async () => {
+        const request = { versions: [], secretsOf: [task.id], signingOf: [] };
+        const { secrets } = await store.shard.tasks.loadCallParts(request);
+        return secrets.get(task.id)?.map(({ requestVersion }) => requestVersion);
+      };
+      assert.deepEqual(await newest(), [1, 1]);
+      await editTask(store, task, (locked) => ({
+        kind: "write",
+        task: { ...locked.task, version: 2, requestVersion: 2 },
+        newVersion: { ...locked.version, requestVersion: 2 },
+        jobsEffect: { kind: "keep" },
+        makeJobs: [],
+      }));
+      assert.deepEqual(await newest(), [2, 2]);
+    }),
+  );
+
+  test(
     `${adapter}: one question brings versions, secrets and signing secrets of a claim`,
     onStore(open, async (store) => {
       const tasks = [await addTaskWith(store, [sealed("auth")]), await addTaskWith(store, [])];

@@ -31,14 +31,19 @@ import { secretParts } from "./secret-parts.ts";
 
 export const ACME = "acme" as TenantId;
 type Given = {
+  readonly url?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly credential?: Credential;
 };
 
-export function settingsOf({ headers = {}, credential }: Given): TaskSettings {
+export function settingsOf({
+  url = "https://example.com/hook",
+  headers = {},
+  credential,
+}: Given): TaskSettings {
   const request: HttpRequest = {
     method: "POST",
-    url: "https://example.com/hook",
+    url,
     headers: { "X-Plain": "p" },
     body: "{}",
     bodyBase64: null,

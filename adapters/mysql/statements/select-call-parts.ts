@@ -15,7 +15,7 @@ const CARRIED_REQUEST = `IF(JSON_STORAGE_SIZE(v.request) > ${CARRIED_BYTES_MAX},
  * six round trips whatever it brings.
  *
  * Index: primary keys, a row or a short range at a time, driven by the groups. Locks: none. Isolation: READ COMMITTED: secrets as
- *   they are committed when the statement begins.
+ *   they are committed when the statement begins, with the newest version that their task has by then.
  * Result: (kind, task or tenant, version or seq, name or id, request, retry, sealed), in any order. Something is asked for.
  */
 export function selectCallPartsSql({ versions, secretsOf, signingOf }: CallPartsRequest): string {
@@ -35,7 +35,7 @@ export function selectCallPartsSql({ versions, secretsOf, signingOf }: CallParts
       return `ROW(${part},${id})`;
     });
     branches.push(
-      `SELECT ${SECRET_ROW}, s.task_id, NULL, CAST(s.name AS BINARY), NULL, NULL, s.sealed FROM (VALUES ${rows.join(",")}) AS r (part, task_id) STRAIGHT_JOIN task_secrets AS s FORCE INDEX (PRIMARY) ON s.part = r.part AND s.task_id = r.task_id`,
+      `SELECT ${SECRET_ROW}, s.task_id, t.request_version, CAST(s.name AS BINARY), NULL, NULL, s.sealed FROM (VALUES ${rows.join(",")}) AS r (part, task_id) STRAIGHT_JOIN task_secrets AS s FORCE INDEX (PRIMARY) ON s.part = r.part AND s.task_id = r.task_id STRAIGHT_JOIN tasks AS t FORCE INDEX (PRIMARY) ON t.part = s.part AND t.id = s.task_id`,
     );
   }
   if (signingOf.length > 0) {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { masterKeyOf } from "#adapters/crypto/key-file.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import { FAILURE_BODY_BYTES_KEPT, SUCCESS_BODY_BYTES_KEPT } from "#core/domain/limits.ts";
-import { makeManualJob } from "#core/domain/make-job.ts";
+import { makeManualJob, makeScheduledJob } from "#core/domain/make-job.ts";
 import type { ClaimRequest, QueueHead } from "#core/ports/job-store.ts";
 import type { KeyContext } from "#core/ports/secrets.ts";
 import {
@@ -87,6 +87,28 @@ for (const [what, endpoint, retry, reason] of [
     assert.partialDeepStrictEqual(jobOf(tables, id), { status: "dead", reason, attempt: 1 });
     await endWorld(world);
   });
+
+test("a job whose task has its secrets for another origin by now is dead at once, uncalled, with the reason", async () => {
+  const world = openWorld();
+  const { clock, tables, sent } = world;
+  const { task, version } = addTask(tables);
+  const request = { ...version.request, secretHeaders: ["X-Key"] };
+  const moved = { ...request, url: "https://other.example/hook" };
+  tables.addVersion({ ...version, request });
+  tables.addVersion({ ...version, requestVersion: 2, request: moved });
+  tables.tasks.set(task.id, { ...task, requestVersion: 2 });
+  const secret = { fingerprint: "00".repeat(32), sealed: new Uint8Array(80) };
+  tables.secrets.set(task.id, [{ name: "header:x-key", ...secret }]);
+  const job = makeScheduledJob(task, "schedule", tables.nowMs() + 1_000, tables.nowMs());
+  tables.insertJobs([job]);
+  await clock.advance(60_000);
+  assert.equal(sent.length, 0);
+  const { attempts, ...ended } = jobOf(tables, job.id);
+  const reason = "not called: its task's secrets are for another origin now";
+  assert.partialDeepStrictEqual(ended, { status: "dead", reason, attempt: 1 });
+  assert.equal(attempts["1"]?.error, "secret-other-origin");
+  await endWorld(world);
+});
 
 test("a call is signed for the instant at which it leaves, on the database's clock, however wrong the executor's is", async () => {
   for (const aheadMs of [301_000, 3_600_000, -301_000]) {

@@ -85,6 +85,15 @@ export class CallParts {
     return jobs.map((job) => found.get(versionKey(job.taskId, job.taskVersion)) ?? null);
   }
 
+  /** A version, whatever job has brought it here; null when it does not exist. Throws what the store throws. */
+  async versionOf(taskId: TaskId, requestVersion: number): Promise<CarriedVersion | null> {
+    const known = this.#versions.find(taskId, requestVersion);
+    if (known !== null) return known;
+    const [found = null] = await this.#load([{ taskId, requestVersion }], new Set(), new Set());
+    if (found !== null) this.#versions.keep(found);
+    return found;
+  }
+
   /** A task's secrets as they are. Throws what the store throws when nothing is known that is not too old. */
   async secretsOf(taskId: TaskId): Promise<readonly StoredSecret[]> {
     const known = this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS);

@@ -39,6 +39,7 @@ test("every attempt is counted in one class", () => {
     "request-invalid": "results_refused",
     "auth-failed": "results_refused",
     "secret-missing": "results_refused",
+    "secret-other-origin": "results_refused",
     "secret-unreadable": "results_secrets",
     "secrets-unavailable": "results_secrets",
   };

@@ -9,6 +9,7 @@ const CLASSES: Readonly<Record<string, CounterName>> = {
   "request-invalid": "results_refused",
   "auth-failed": "results_refused",
   "secret-missing": "results_refused",
+  "secret-other-origin": "results_refused",
   "secret-unreadable": "results_secrets",
   "secrets-unavailable": "results_secrets",
 };

@@ -9,9 +9,11 @@
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { SECRET_CHANGED_WITHIN_MS, TASK_SECRETS_KNOWN_MS } from "#core/domain/limits.ts";
+import { originOf } from "#core/domain/origin.ts";
 import type { Secret } from "#core/domain/secret.ts";
 import { type Credential, writeCredential } from "#core/domain/target-auth.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
+import type { StoredSecret } from "#core/domain/task-secrets.ts";
 import type { Caller, CallOutcome } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
@@ -76,6 +78,14 @@ const OWN_MS_MAX = 5_000;
 const READY_KEPT_MS = SECRET_CHANGED_WITHIN_MS - TASK_SECRETS_KNOWN_MS;
 
 const INTERRUPTED = { kind: "failed", error: "interrupted" } as const;
+
+const UNREADABLE = {
+  "secret-missing": "call fails: its task no longer has a secret that it names",
+  "secret-other-origin":
+    "call fails: its task calls another origin now, and has its secrets for that",
+  "secret-unreadable":
+    "call fails: a secret was not sealed for where it is stored, or its key is lost",
+} as const;
 
 const WARNED_EVERY_MS = 1_000;
 const PLAIN = { kind: "ready", headers: {}, sent: [], credential: null, token: null } as const;
@@ -190,6 +200,8 @@ export class CallSender {
       if (signing.length === 0) return this.#unreadable(job, "secret-unreadable");
       const plain = { ...PLAIN, request, keys: signing };
       if (!named) return plain;
+      if (await this.#areForAnother(version, stored))
+        return this.#unreadable(job, "secret-other-origin");
       const opened = await openSecrets(opener, job, request, stored);
       if (opened.kind === "failed") return this.#unreadable(job, opened.error);
       const { headers, credential } = opened;
@@ -204,6 +216,17 @@ export class CallSender {
       });
       return unavailable(job);
     }
+  }
+
+  /**
+   * Whether secrets are for another origin than the one that a version calls. They are for that of their task's newest version, which has
+   * to be looked at only where it is another one.
+   */
+  async #areForAnother(version: CarriedVersion, stored: readonly StoredSecret[]): Promise<boolean> {
+    const [secret] = stored;
+    if (secret === undefined || secret.requestVersion === version.requestVersion) return false;
+    const newest = await this.#deps.parts.versionOf(version.taskId, secret.requestVersion);
+    return newest === null || originOf(newest.request.url) !== originOf(version.request.url);
   }
 
   /** With what the job's credential comes to, fetched within its timeout. */
@@ -279,12 +302,8 @@ export class CallSender {
     }
   }
 
-  #unreadable(job: ClaimedJob, code: "secret-missing" | "secret-unreadable"): Failed {
-    const what =
-      code === "secret-missing"
-        ? "call fails: its task no longer has a secret that it names"
-        : "call fails: a secret was not sealed for where it is stored, or its key is lost";
-    this.#warn(what, { code, taskId: job.taskId, jobId: job.id });
+  #unreadable(job: ClaimedJob, code: keyof typeof UNREADABLE): Failed {
+    this.#warn(UNREADABLE[code], { code, taskId: job.taskId, jobId: job.id });
     return { kind: "failed", error: code };
   }
 
