@@ -42,13 +42,18 @@ function openWorld(): World {
 }
 
 /** Gives the task another request and other secrets, and makes a job of what it is then. */
-async function edit({ deps, clock }: World, { job }: Made, given: Given): Promise<Made> {
+async function edit(
+  { deps, clock }: World,
+  { job }: Made,
+  given: Given,
+  laterMs = TASK_SECRETS_KNOWN_MS,
+): Promise<Made> {
   const settings = settingsOf(given);
   const { secrets = {} } = settings;
   const apply = () => ({ kind: "ok", settings }) as const;
   const edited = await editTask(deps, ACME, job.taskId, null, apply, { secrets });
   assert(edited.kind === "written");
-  await clock.advance(TASK_SECRETS_KNOWN_MS);
+  await clock.advance(laterMs);
   const { task, version } = edited.current;
   const next = makeManualJob(task, "test", clock.nowMs(), task.version, null);
   return { job: { ...next, attempt: 1 } as ClaimedJob, version };
@@ -101,6 +106,17 @@ test("a task without secrets may have moved: its jobs call where they were made 
   await edit(world, made, { url: ELSEWHERE });
   assert.equal((await world.send(made)).kind, "answered");
   assert.deepEqual(urls(world), [HOOK]);
+});
+
+test("secrets that are known from before the job's own version are no reason to end it: it goes back", async () => {
+  const world = openWorld();
+  const made = await world.make({ ...HEADER("old"), url: HOOK });
+  assert.equal((await world.send(made)).kind, "answered");
+  const moved = await edit(world, made, { ...HEADER("new"), url: ELSEWHERE }, 0);
+  assert.deepEqual(await world.send(moved), { kind: "unsent" });
+  await world.clock.advance(TASK_SECRETS_KNOWN_MS);
+  assert.equal((await world.send(moved)).kind, "answered");
+  assert.deepEqual(urls(world), [HOOK, ELSEWHERE]);
 });
 
 test("while the database cannot say where a task calls by now, jobs of versions before go back unsent", async () => {

@@ -200,7 +200,10 @@ export class CallSender {
       if (signing.length === 0) return this.#unreadable(job, "secret-unreadable");
       const plain = { ...PLAIN, request, keys: signing };
       if (!named) return plain;
-      if (await this.#areForAnother(version, stored))
+      const otherVersion = await this.#otherOrigin(version, stored);
+      // Known from before this version: what is asked for next is its own.
+      if (otherVersion < version.requestVersion) return UNSENT;
+      if (otherVersion > version.requestVersion)
         return this.#unreadable(job, "secret-other-origin");
       const opened = await openSecrets(opener, job, request, stored);
       if (opened.kind === "failed") return this.#unreadable(job, opened.error);
@@ -219,14 +222,16 @@ export class CallSender {
   }
 
   /**
-   * Whether secrets are for another origin than the one that a version calls. They are for that of their task's newest version, which has
-   * to be looked at only where it is another one.
+   * The version whose origin secrets are for, where that is not the origin that `version` calls; else `version`'s own. They are for that
+   * of their task's newest version when they were read, which has to be looked at only where it is another one.
    */
-  async #areForAnother(version: CarriedVersion, stored: readonly StoredSecret[]): Promise<boolean> {
-    const [secret] = stored;
-    if (secret === undefined || secret.requestVersion === version.requestVersion) return false;
-    const newest = await this.#deps.parts.versionOf(version.taskId, secret.requestVersion);
-    return newest === null || originOf(newest.request.url) !== originOf(version.request.url);
+  async #otherOrigin(version: CarriedVersion, stored: readonly StoredSecret[]): Promise<number> {
+    const own = version.requestVersion;
+    const newest = stored[0]?.requestVersion ?? own;
+    if (newest === own) return own;
+    const found = await this.#deps.parts.versionOf(version.taskId, newest);
+    const isSame = found !== null && originOf(found.request.url) === originOf(version.request.url);
+    return isSame ? own : newest;
   }
 
   /** With what the job's credential comes to, fetched within its timeout. */
