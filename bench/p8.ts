@@ -16,8 +16,12 @@ import { makeTaskId, parseTenantId, partitionOfTenant } from "#core/domain/ids.t
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import type { DueTask, Task, TaskWithVersion } from "#core/domain/task.ts";
-import type { TaskStore } from "#core/ports/task-store.ts";
-import { materializeDueTasks, planTick } from "#core/services/scheduler/materialize-due-tasks.ts";
+import { TenantLanes } from "#core/domain/tenant-lanes.ts";
+import {
+  type MaterializeDeps,
+  materializeDueTasks,
+  planTick,
+} from "#core/services/scheduler/materialize-due-tasks.ts";
 import { startProcess } from "#test/support/worker-process.ts";
 import type { Scenario, ScenarioContext, ScenarioOutcome } from "./scenario.ts";
 import { type BenchDatabases, openBenchDatabases } from "./stack.ts";
@@ -139,7 +143,7 @@ async function measure(
     signal.throwIfAborted();
     if (round % 5 === 0) say(`round ${round} of ${ROUNDS}`);
     for (const { path, measured } of paths) {
-      const tick = await measureTick(databases, path.tasks);
+      const tick = await measureTick(databases, path.scheduler);
       const bare = await measureBare(databases, path.database, tasks);
       if (round < 0) continue;
       measured.tickMs.push(tick);
@@ -149,9 +153,9 @@ async function measure(
   return paths.map(({ measured }) => measured);
 }
 
-/** A way to the database with this round trip: the store that ticks, and a plain connection beside it. */
+/** A way to the database with this round trip: what a scheduler keeps between its ticks, and a plain connection beside it. */
 interface Path extends AsyncDisposable {
-  readonly tasks: TaskStore;
+  readonly scheduler: MaterializeDeps;
   readonly database: Database;
 }
 
@@ -173,7 +177,12 @@ async function openPath(databases: BenchDatabases, roundTripMs: number): Promise
   const [shard] = shards.all();
   assert(shard !== undefined, "there is a shard");
   return {
-    tasks: shard.tasks,
+    scheduler: {
+      tasks: shard.tasks,
+      metrics: openMetrics("scheduler"),
+      retention: RETENTION,
+      lanes: new TenantLanes(),
+    },
     database,
     async [Symbol.asyncDispose]() {
       await Promise.all([shards.close(), database.close()]);
@@ -182,15 +191,11 @@ async function openPath(databases: BenchDatabases, roundTripMs: number): Promise
   };
 }
 
-async function measureTick(databases: BenchDatabases, tasks: TaskStore): Promise<number> {
+async function measureTick(databases: BenchDatabases, scheduler: MaterializeDeps): Promise<number> {
   await makeDue(databases);
   await settle();
   const startMs = performance.now();
-  const done = await materializeDueTasks({
-    tasks,
-    metrics: openMetrics("scheduler"),
-    retention: RETENTION,
-  });
+  const done = await materializeDueTasks(scheduler);
   const tookMs = performance.now() - startMs;
   assert(done?.made === TASKS, `a tick makes ${TASKS} jobs, not ${done?.made}`);
   return tookMs;
