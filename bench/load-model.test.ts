@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { partitionOfTask, partitionOfTenant } from "#core/domain/ids.ts";
-import { buildLoadModel, type LoadTask } from "./load-model.ts";
+import { buildLoadModel, countDue, type LoadTask } from "./load-model.ts";
 
 const FROM_MS = Date.parse("2026-03-02T08:59:00Z");
 const PEAK_MS = Date.parse("2026-03-02T09:00:00Z");
@@ -36,6 +36,27 @@ test("the model has the tenants, tasks, rate, peak and priorities that it promis
   for (const [rank, expected] of [0.05, 0.15, 0.6, 0.2].entries())
     near(share(tasks.filter(({ priority }) => priority === rank).length, tasks.length), expected);
   near(share(tasks.filter(({ url }) => url.includes(":9/down")).length, tasks.length), 0.03);
+});
+
+test("what is due in a window: each run inside, its start too and its end not; nothing of endpoints that are down", () => {
+  const [minutely, other] = build(1);
+  assert(minutely?.schedule.type === "every" && other !== undefined);
+  assert.equal(minutely.schedule.seconds, 60);
+  const task = {
+    ...minutely,
+    priority: 2,
+    nextRunAtMs: FROM_MS,
+    url: "http://127.0.0.1:1/ok/0/2/0",
+  };
+  const due = (fromMs: number, untilMs: number, tasks: readonly LoadTask[] = [task]) =>
+    countDue(tasks, FROM_MS + fromMs, FROM_MS + untilMs);
+  assert.deepEqual(due(0, 60_000), [0, 0, 1, 0]);
+  assert.deepEqual(due(0, 60_001), [0, 0, 2, 0]);
+  assert.deepEqual(due(1, 60_000), [0, 0, 0, 0]);
+  assert.deepEqual(due(-90_000, 1), [0, 0, 1, 0]);
+  assert.deepEqual(due(60_000, 360_000), [0, 0, 5, 0]);
+  const down = { ...task, url: "http://127.0.0.1:9/down/2/0" };
+  assert.deepEqual(due(0, 1, [task, down, { ...task, priority: 0 }]), [1, 0, 1, 0]);
 });
 
 test("the same seed is the same load, another one another", () => {

@@ -102,6 +102,19 @@ export function buildLoadModel(options: LoadModelOptions): LoadTask[] {
   return tasks;
 }
 
+/** How many runs of tasks whose endpoint is there are scheduled from `fromMs` (inclusive) to `untilMs` (exclusive), by priority. */
+export function countDue(tasks: readonly LoadTask[], fromMs: number, untilMs: number): number[] {
+  const due = PRIORITY_SHARES.map(() => 0);
+  for (const { schedule, nextRunAtMs, priority, url } of tasks) {
+    assert(schedule.type === "every", "the model's tasks run every so often");
+    if (url.startsWith(DOWN_URL)) continue;
+    const runsBefore = (ms: number) =>
+      Math.max(0, Math.ceil((ms - nextRunAtMs) / (schedule.seconds * 1_000)));
+    due[priority] = (due[priority] ?? 0) + runsBefore(untilMs) - runsBefore(fromMs);
+  }
+  return due;
+}
+
 export function tenantNamed(name: string): TenantId {
   const tenantId = parseTenantId(name);
   assert(tenantId !== null, `${name} is a tenant's id`);

@@ -11,12 +11,11 @@ import { memoryMibOf } from "./machine.ts";
 import type { ScenarioContext, ScenarioOutcome } from "./scenario.ts";
 import { giveSigningSecrets } from "./signing-secrets.ts";
 import { openBenchDatabases } from "./stack.ts";
-import type { TargetCalls } from "./target.ts";
+import { readSteadyLags, type SteadyLags } from "./steady-lags.ts";
 import { type TimeLine, timeChart } from "./time-chart.ts";
 
 const SECONDS = 1_800;
 const AHEAD_MS = 3_000;
-const GRACE_MS = 2_000;
 const DAY_MS = 86_400_000;
 /** A chart has so many points, and no two of them closer than a second. */
 const SAMPLES = 180;
@@ -71,8 +70,8 @@ export async function runSoak(context: ScenarioContext): Promise<ScenarioOutcome
     await sleepUntil(atMs, signal);
     samples.push(take((atMs - fromMs) / 1_000, processes));
   }
-  await sleepUntil(untilMs + GRACE_MS, signal);
-  return judge({ seconds, names, samples, calls: await target.calls(), fromMs, untilMs, stepMs });
+  const steady = await readSteadyLags(target, tasks, { fromMs, untilMs }, signal);
+  return judge({ ...steady, seconds, names, samples, fromMs, stepMs });
 }
 
 function take(atSeconds: number, processes: readonly OwnProcess[]): Sample {
@@ -92,19 +91,16 @@ function countHandles(pid: number): number {
   }
 }
 
-interface Soak {
+interface Soak extends SteadyLags {
   readonly seconds: number;
   readonly names: readonly string[];
   readonly samples: readonly Sample[];
-  readonly calls: TargetCalls;
   readonly fromMs: number;
-  readonly untilMs: number;
   readonly stepMs: number;
 }
 
 function judge(soak: Soak): ScenarioOutcome {
-  const { seconds, names, samples, calls, fromMs, untilMs } = soak;
-  const lags = lagsByPriority(calls, { group: STEADY_GROUP, fromMs, untilMs });
+  const { seconds, names, samples, lags, missing } = soak;
   const growths = names.map((name, i) => ({
     name,
     memory: growth(samples.map(({ memoryMib }) => memoryMib[i] ?? Number.NaN)),
@@ -118,11 +114,12 @@ function judge(soak: Soak): ScenarioOutcome {
   const last = samples.at(-1);
   const sayGrowth = (value: number) => `× ${value.toFixed(2)}`;
   return {
-    pass: inTime && (steady || !isJudged),
+    pass: inTime && missing === 0 && (steady || !isJudged),
     figures: {
       seconds,
       growthJudged: isJudged,
       lag: lagFigures(lags),
+      missing,
       growth: growths.map(({ name, memory, handles }) => ({
         name,
         memory: rounded(memory),
@@ -134,6 +131,7 @@ function judge(soak: Soak): ScenarioOutcome {
     table: [
       [...LAG_HEADS],
       ...lagRows(lags),
+      ["missing", String(missing), "", "", ""],
       ...growths.map(({ name, memory, handles }, i) => [
         name,
         `${last?.memoryMib[i]} MiB`,
