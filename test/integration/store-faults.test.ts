@@ -1,6 +1,11 @@
 /** The stores where an answer is lost: what the callers are told, and that repeating is safe. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
+import { createConnection } from "mysql2/promise";
+import { adoptClaim } from "#adapters/mysql/claim-due.ts";
+import { shardDatabase } from "#adapters/mysql/database-names.ts";
+import { claimJobsSql } from "#adapters/mysql/statements/claim-jobs.ts";
+import { openDatabase } from "#adapters/mysql/transaction.ts";
 import { endpointKey } from "#core/domain/call-limit.ts";
 import { OutcomeUnknown } from "#core/domain/errors.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
@@ -12,6 +17,7 @@ import type { Shard } from "#core/ports/shards.ts";
 import { buildTask, HOUR_MS, makeWorker, RETENTION, TICK_BOUNDS } from "#test/contract/builders.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import { openProxiedShard, type ProxiedShard, type TestDatabases } from "./databases.ts";
+import { untilWaiting } from "./until-waiting.ts";
 
 describe("stores whose answers are lost", () => {
   let open: ProxiedShard;
@@ -87,7 +93,7 @@ describe("stores whose answers are lost", () => {
     assert.equal((await claimAll()).length, 5);
   });
 
-  test("adoption waits for a COMMIT that is still under way", async () => {
+  test("a claim that stands still before its COMMIT is unknown after its deadline, and holds nothing", async () => {
     await addTaskWithJobs(3);
     // Held by the proxy: the server's session keeps the claim's locks until its client is gone.
     const fault = proxy.addFault({ kind: "hold", at: "COMMIT" });
@@ -96,6 +102,34 @@ describe("stores whose answers are lost", () => {
     assert.ok(result.kind === "unknown", "the claim's deadline has destroyed the connection");
     assert.deepEqual((await shard.jobs.adopt(result.claim)).jobs, []);
     assert.equal((await claimAll()).length, 3);
+  });
+
+  test("adoption waits for a COMMIT that is still under way, and has what that brings", async () => {
+    await addTaskWithJobs(3);
+    proxy.addFault({ kind: "cut-before", at: "COMMIT" });
+    const result = await claim();
+    assert.ok(result.kind === "unknown");
+    const { claim: unknown } = result;
+    const database = shardDatabase("0", databases.databasePrefix);
+    const connect = () => createConnection({ uri: databases.mysqlUrl, database });
+    const [claiming, watcher] = await Promise.all([connect(), connect()]);
+    const opened = openDatabase({ ...databases, database, poolSize: 1, logger: null });
+    try {
+      // The claim's session, whose COMMIT is late: it has written what the claim wrote.
+      await claiming.query("BEGIN");
+      await claiming.query(claimJobsSql(unknown.jobs, worker, unknown.claimedAtMs));
+      const [[connectionId] = []] = await opened.select("SELECT CONNECTION_ID()");
+      const adopting = adoptClaim(opened, unknown);
+      adopting.catch(() => {});
+      await untilWaiting(Number(connectionId), watcher);
+      await claiming.query("COMMIT");
+      const adopted = await adopting;
+      assert.deepEqual(adopted.jobs, unknown.jobs);
+      assert.equal(adopted.jobs.length, 3);
+    } finally {
+      for (const connection of [claiming, watcher]) connection.destroy();
+      await opened.close();
+    }
   });
 
   /** Puts a limit on the endpoint of tasks to come, and asks for its slots and jobs. */
