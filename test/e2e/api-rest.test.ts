@@ -14,6 +14,7 @@ import { openSink, type Sink } from "#test/support/sink.ts";
 import { startWorker } from "#test/support/worker-process.ts";
 import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
+const UP_MS = 20_000;
 const CALLED_MS = 30_000;
 const FAR = { type: "every", seconds: 366 * 86_400 } as const;
 
@@ -201,7 +202,7 @@ describe("one tenant's API", { timeout: 240_000 }, () => {
   });
 
   it("an endpoint that answers 500, 3 attempts: 3 calls, dead, in the list; a retry calls again", async () => {
-    await using _ = startWorker("executor", databases);
+    await using executor = startWorker("executor", databases);
     const body = {
       ...taskOf("/status/500/dead"),
       retry: { maxAttempts: 3, initialDelaySeconds: 0 },
@@ -222,6 +223,8 @@ describe("one tenant's API", { timeout: 240_000 }, () => {
       letter.attempts.map(({ attempt, statusCode }) => [attempt, statusCode]),
       [1, 2, 3].map((attempt) => [attempt, 500]),
     );
+    // Nobody calls meanwhile: the job is not dead once more before the last of them has come.
+    executor.signal("SIGSTOP");
     const retries = await Promise.all(
       Array.from({ length: 10 }, () =>
         api.retryJob({ jobId }).then(
@@ -231,6 +234,7 @@ describe("one tenant's API", { timeout: 240_000 }, () => {
       ),
     );
     assert.deepEqual(retries.sort(), [202, ...Array.from({ length: 9 }, () => 409)]);
+    executor.signal("SIGCONT");
     await died();
     assert.deepEqual(attempts(), [1, 2, 3, 4, 5, 6]);
     assert.equal((await api.getJob({ jobId })).body.attempts.length, 6);
@@ -269,7 +273,8 @@ describe("one tenant's API", { timeout: 240_000 }, () => {
   it("1,000 dead jobs are retried at 100 a second: 10 s ± 2", async () => {
     const { id: taskId } = (await api.createTask({ body: taskOf("/ok/thousand") })).body;
     await makeDeadJobs(taskId, 1_000);
-    await using _ = startWorker("executor", databases);
+    await using executor = startWorker("executor", databases);
+    await executor.line('"started"', UP_MS);
     const { status, body } = await api.retryDeadLetters({ body: { taskId, perSecond: 100 } });
     assert.deepEqual([status, body], [202, { matched: 1_000, moved: 1_000, failed: 0 }]);
     const calls = () => sink.calls().filter(({ path }) => path.includes("/thousand"));
