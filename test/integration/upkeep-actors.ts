@@ -21,8 +21,10 @@ export async function dieAndRescue(
   const worker = makeWorker();
   await workers.register(worker, 60_000);
   const branches = queues.map((queue) => ({ queue, limit: 20, head: null }));
-  const claim = await jobs.claimDue({ workerId: worker, branches, aheadMs: 1_000, limit: 60 });
-  assert.ok(claim.kind === "claimed");
+  const result = await jobs.claimDue({ workerId: worker, branches, aheadMs: 1_000, limit: 60 });
+  assert.ok(result.kind !== "fenced");
+  // On a machine that is busy a COMMIT may outlast the claim's deadline: then it is asked what came of it.
+  const claim = result.kind === "unknown" ? await jobs.adopt(result.claim) : result;
   const fromLines = await takeFromLines(shard, worker);
   const held = await jobs.listHeldBy([worker], 1_000);
   assert.equal(held.length, claim.jobs.length + fromLines.length);
