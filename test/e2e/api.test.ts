@@ -12,6 +12,8 @@ import { startProcess } from "#test/support/worker-process.ts";
 import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const UP_MS = 20_000;
+/** A request's own 10 s, and what a loaded machine adds to them. */
+const ANSWERED_MS = 13_000;
 /** Far ahead, so that no occurrence passes while a test looks at the next one. */
 const MINIMAL = {
   schedule: { type: "every", seconds: 366 * 86_400 },
@@ -269,7 +271,7 @@ test("MySQL away: 503 with Retry-After within the deadline, and served again whe
     const answer = await acme(method, path, body);
     assertProblem(answer, 503);
     assert.ok(Number(answer.headers.get("retry-after")) > 0);
-    assert.ok(performance.now() - askedMs < 10_500);
+    assert.ok(performance.now() - askedMs < ANSWERED_MS);
   }
   await proxy.refuse(false);
   assert.equal((await acme("GET", `/v1/tasks/${id}`)).status, 200);
@@ -287,7 +289,7 @@ test("MySQL that stands still: 503 inside the request's deadline", async () => {
   proxy.resume();
   assertProblem(health, 503);
   assertProblem(made, 503);
-  assert.ok(tookMs < 10_500, `${tookMs} ms`);
+  assert.ok(tookMs < ANSWERED_MS, `${tookMs} ms`);
   proxy.resetAll();
   assert.equal((await acme("GET", "/v1/health")).status, 200);
 });

@@ -26,6 +26,8 @@ import {
 } from "../integration/databases.ts";
 
 const DONE_MS = 90_000;
+/** What 200 calls at 20 a second take at most. */
+const LONGEST_MS = 16_000;
 const SILENT = { info() {}, warn() {}, error() {} };
 /** LIMITS_JOBS=10000 is the full size; `npm run bench -- limits` has its figures. */
 const JOBS = Number(process.env.LIMITS_JOBS ?? 1_500);
@@ -152,9 +154,10 @@ describe("call limits", { timeout: 280_000 }, () => {
     await using sink = await openGaugeSink(() => 5);
     await using executors = new Executors(databases);
     await executors.start(3);
-    let most = Number.POSITIVE_INFINITY;
-    // Executors that get no processor for 50 ms when their clock or their call is due are late together: then once more.
-    for (let round = 1; round <= 3 && most > 21; round++) {
+    let [most, tookMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    // Executors that get no processor for 50 ms when their clock or their call is due are late together, and one that is late loses
+    // instants, and asks for others: then once more.
+    for (let round = 1; round <= 3 && (most > 21 || tookMs >= LONGEST_MS); round++) {
       const tenantId = newTenant();
       await limitsOf(tenantId).put(keyOf(tenantId, sink), { perSecond: 20 });
       await addLoad(deps, { tenantId, url: sink.url, count: 200, atMs: Date.now() });
@@ -166,11 +169,11 @@ describe("call limits", { timeout: 280_000 }, () => {
       );
       const startsMs = rows.flatMap(({ started }) => started as number[]);
       most = mostStartsIn(startsMs, 1_000);
-      const tookMs = Math.max(...startsMs) - Math.min(...startsMs);
-      // An executor that is late loses instants, and asks for others.
-      assert.ok(tookMs > 9_800 && tookMs < 16_000, `${tookMs} ms`);
+      tookMs = Math.max(...startsMs) - Math.min(...startsMs);
+      assert.ok(tookMs > 9_800, `${tookMs} ms`);
     }
     assert.ok(most <= 21, `${most} in a second`);
+    assert.ok(tookMs < LONGEST_MS, `${tookMs} ms`);
     await executors.stopAll();
   });
 

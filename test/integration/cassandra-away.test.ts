@@ -14,8 +14,8 @@ import { ownCassandra } from "#test/support/cassandra.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { openTcpProxy } from "#test/support/tcp-proxy.ts";
 
-/** What a caller waits at most; the store's own deadline is below. */
-const VERB_MS = 2_000;
+/** What a caller waits at most: the store's own deadline is 1.5 s, and a loaded machine adds to it. */
+const VERB_MS = 4_000;
 const BACK_MS = 15_000;
 const STILL_MS = 5_000;
 const KEYSPACE = "away";
@@ -147,7 +147,7 @@ test("an address that takes connections and says nothing costs no more than the 
   } finally {
     const startedAt = performance.now();
     await store.close();
-    assert(performance.now() - startedAt < VERB_MS + 500);
+    assert(performance.now() - startedAt < VERB_MS);
     for (const socket of sockets) socket.destroy();
     silent.close();
   }
