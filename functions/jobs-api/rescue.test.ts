@@ -95,6 +95,19 @@ test("a retry with a key is one retry", async () => {
   assert.equal(jobOf(api, ids[0] ?? "").status, "dead");
 });
 
+test("while the first retry with a key is in work, another is 409, and says when to ask again", async () => {
+  const { api, ids } = await openWithDead(1);
+  await using _ = api;
+  // Nothing interleaves in memory: another transaction would hold the key's row.
+  const [shard] = api.shards.all();
+  assert.ok(shard !== undefined);
+  shard.jobs.retryOne = async () => ({ kind: "key-in-work" });
+  const headers = { "idempotency-key": "k" };
+  const answer = await api.acme("POST", `/v1/jobs/${ids[0]}/retry`, undefined, { headers });
+  assertProblem(answer, 409, /^the first request with this Idempotency-Key is still in work$/);
+  assert.equal(answer.headers.get("retry-after"), "1");
+});
+
 test("the key of a retry answers alike after the job has succeeded and is archived, also while history is away", async () => {
   const { api, ids } = await openWithDead(1);
   await using _ = api;

@@ -84,6 +84,40 @@ test("a create that fails uses up no key; keys have bounds", async () => {
     assertProblem(await api.acme("POST", "/v1/tasks", HOURLY, keyed(key)), 422, /visible ASCII/);
 });
 
+test("bodies under a key are compared as JSON: blanks do not count, the order of fields does", async () => {
+  await using api = await openApiInMemory();
+  const secretHeaders = { "x-token": "s3cret" };
+  const withSecrets = { ...HOURLY, request: { ...HOURLY.request, secretHeaders } };
+  for (const [key, body] of Object.entries({ plain: HOURLY, secret: withSecrets })) {
+    const { schedule, request } = body;
+    const post = (raw: string) => api.acme("POST", "/v1/tasks", undefined, { ...keyed(key), raw });
+    const first = await post(JSON.stringify({ schedule, request }));
+    assert.equal(first.status, 201, first.text);
+    const again = await post(`\n ${JSON.stringify({ schedule, request }, null, "\t ")} `);
+    assert.deepEqual([again.status, again.text], [201, first.text]);
+    assert.equal(again.headers.get("idempotency-replayed"), "true");
+    const turned = await post(JSON.stringify({ request, schedule }));
+    assertProblem(turned, 422, /^Idempotency-Key: has been used with another body/);
+  }
+});
+
+test("while the first request with a key is in work, create and /run are 409, and say when to ask again", async () => {
+  await using api = await openApiInMemory();
+  const { id } = (await api.acme("POST", "/v1/tasks", HOURLY)).body;
+  const { tasks } = api.shards.forTenant(ACME);
+  // Nothing interleaves in memory: another transaction would hold the key's row.
+  tasks.create = async () => ({ kind: "key-in-work" });
+  tasks.runNow = async () => ({ kind: "key-in-work" });
+  for (const [path, body] of [
+    ["/v1/tasks", HOURLY],
+    [`/v1/tasks/${id}/run`, {}],
+  ] as const) {
+    const answer = await api.acme("POST", path, body, keyed("k"));
+    assertProblem(answer, 409, /^the first request with this Idempotency-Key is still in work$/);
+    assert.equal(answer.headers.get("retry-after"), "1");
+  }
+});
+
 test("/run with a key makes one job, of that task", async () => {
   await using api = await openApiInMemory();
   const run = async (id: string, body: object) =>

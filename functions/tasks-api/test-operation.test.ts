@@ -101,7 +101,7 @@ test("paused and completed tasks are tested too; what is not sent has no outcome
   assert.equal((await api.acme("GET", `/v1/tasks/${id}`)).body.status, "paused");
 });
 
-test("a call that is not over after 25 s: 202 with its job, which goes on; other routes keep their 10 s", async () => {
+test("a call that is not over after 25 s: 202 with its job, which goes on", async () => {
   await using api = await openApiInMemory();
   const { id } = await created(api, { timeoutSeconds: 900 });
   const startMs = api.clock.monotonicMs();
