@@ -59,6 +59,29 @@ for (const [what, fields, names] of refused) {
   });
 }
 
+const schedules: readonly (readonly [string, object, string])[] = [
+  ["no type", {}, "type"],
+  ["a field that it does not have", { type: "every", seconds: 1, tz: "UTC" }, "tz"],
+  ["a cron of 4 fields", { type: "cron", expression: "* * * *" }, "expression"],
+  [
+    "a zone that there is not",
+    { type: "cron", expression: "0 9 * * *", timezone: "Mars/Base" },
+    "timezone",
+  ],
+  ["an epoch number", { type: "at", at: 1_780_000_000 }, "at"],
+  ["0 seconds", { type: "every", seconds: 0 }, "seconds"],
+];
+
+for (const [what, schedule, field] of schedules) {
+  test(`refused schedule, by create and by preview: ${what}`, async () => {
+    await using api = await openApiInMemory();
+    const created = await api.acme("POST", "/v1/tasks", { ...MINIMAL, schedule });
+    assertProblem(created, 422, [`schedule.${field}`]);
+    const preview = await api.acme("POST", "/v1/schedules/preview", { schedule });
+    assertProblem(preview, 422, [`schedule.${field}`]);
+  });
+}
+
 const requests: readonly (readonly [string, object, string])[] = [
   ["a relative url", { url: "/hook" }, "url"],
   ["another scheme", { url: "ftp://example.com/" }, "url"],
