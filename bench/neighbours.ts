@@ -42,6 +42,11 @@ export interface HerdLags {
   readonly missing: number;
 }
 
+export interface LegLags extends HerdLags {
+  /** Those of the herds beside it: of what has come by then. */
+  readonly besideMs: readonly number[];
+}
+
 /** From the start of the workers to the first runs, and from there to the first that count: connections are warm by then. */
 const AHEAD_MS = 3_000;
 const WARM_UP_MS = 3_000;
@@ -50,13 +55,13 @@ const GRACE_MS = 20_000;
 const LOOK_EVERY_MS = 250;
 const QUICK = { aheadMs: 1_500, warmUpMs: 0, graceMs: 3_000 };
 
-/** Runs one leg and returns the lags of the watched herd. */
+/** Runs one leg and returns the lags of the watched herd, and those beside it. */
 export async function runLeg(
   databases: BenchDatabases,
   target: Target,
   { watched, beside, seconds, executors, slots }: LegOptions,
   { signal, options }: ScenarioContext,
-): Promise<HerdLags> {
+): Promise<LegLags> {
   assert(watched.seconds === 1, "the watched herd runs every second");
   await emptyTables(databases);
   await target.reset();
@@ -72,17 +77,21 @@ export async function runLeg(
   await using workers = await startWorkers(databases, { schedulers: 1, executors, slots });
   await sleepUntil(untilMs, signal);
   const expected = watched.tenants * watched.tasks * seconds;
-  const lagsOf = async () =>
-    lagsByPriority(await target.calls(), { group: watched.group, fromMs, untilMs }).flat();
+  const lagsOf = async (...herds: readonly Herd[]) => {
+    const calls = await target.calls();
+    return herds.flatMap(({ group }) => lagsByPriority(calls, { group, fromMs, untilMs }).flat());
+  };
   const cameAll = async () =>
-    (await target.count(watched.group)) >= expected && (await lagsOf()).length >= expected;
+    (await target.count(watched.group)) >= expected && (await lagsOf(watched)).length >= expected;
   await waitUntil(cameAll, graceMs, signal, LOOK_EVERY_MS);
   const endMs = Date.now();
-  const came = await lagsOf();
+  const came = await lagsOf(watched);
+  const besideMs = await lagsOf(...beside);
   const missing = Math.max(0, expected - came.length);
   // A call that hangs would hold the drain up until its deadline.
   for (const executor of workers.executors) executor.signal("SIGKILL");
-  return { lagsMs: [...came, ...Array<number>(missing).fill(endMs - fromMs)], missing };
+  const lagsMs = [...came, ...Array<number>(missing).fill(endMs - fromMs)];
+  return { lagsMs, missing, besideMs };
 }
 
 function tasksOf(

@@ -82,7 +82,7 @@ test("p3 tells lag by priority and the drain's ratio to raw calls, of every job 
 
 for (const [scenario, herds] of [
   ["p6", ["without", "beside"]],
-  ["p7", ["without", "beside", "low"]],
+  ["p7", ["without", "beside", "low", "high"]],
 ] as const)
   test(`${scenario} tells the others' lag with and without their neighbour`, async () => {
     const figures = await runQuick(scenario);
