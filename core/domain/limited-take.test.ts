@@ -45,26 +45,87 @@ test("jobs are taken with a slot of the line and one of the tenant, where it has
   assert.equal(mayTake(ACME, held(0, 1)), true);
 });
 
-test("due first by queue, then what will be by time; at most jobsMax of a line", () => {
-  const job = (key: LimitKey, queue: number, offsetMs: number) => ({
-    key,
-    queue,
-    dueAtMs: NOW_MS + offsetMs,
-  });
-  const found = [job(A, 0, 900), job(A, 16, -5), job(B, 32, -9), job(A, 16, -7), job(A, 48, 300)];
-  const plan = planCalls(found, [wanted(A, 3), wanted(B)], new Map(), {
+const job = (key: LimitKey, queue: number, offsetMs: number) => ({
+  key,
+  queue,
+  dueAtMs: NOW_MS + offsetMs,
+});
+
+test("due first, critical before others and of a queue the longest, then what will be by time; at most jobsMax of a line", () => {
+  const found = [job(A, 0, 900), job(A, 16, -5), job(A, 1, -1), job(A, 16, -7), job(A, 48, 300)];
+  const other = [job(B, 32, -9), job(B, 32, -4), job(B, 16, 10)];
+  const plan = planCalls([...found, ...other], [wanted(A, 4), wanted(B)], new Map(), {
     nowMs: NOW_MS,
     untilMs: NOW_MS + 2_000,
   });
+  const inOrder = (key: LimitKey) =>
+    plan.flatMap(({ item, startAtMs }) => (item.key === key ? [[item, startAtMs]] : []));
   assert.deepEqual(
-    plan.map(({ item, startAtMs }) => [found.indexOf(item), startAtMs]),
-    [
-      [3, null],
-      [1, null],
-      [2, null],
-      [4, null],
-    ],
+    inOrder(A),
+    [2, 3, 1, 4].map((at) => [found[at], null]),
   );
+  assert.deepEqual(
+    inOrder(B),
+    other.map((item) => [item, null]),
+  );
+});
+
+/** Of takes of what may start in so many ms, the part of those that a predicate tells. */
+function partOf(
+  found: readonly ReturnType<typeof job>[],
+  take: { jobsMax: number; perSecond?: number; aheadMs?: number },
+  isWanted: (one: ReturnType<typeof job>) => boolean,
+): number {
+  const { jobsMax, perSecond, aheadMs = 0 } = take;
+  let taken = 0;
+  let wantedOnes = 0;
+  for (let i = 0; i < 3_000; i++) {
+    const nowMs = NOW_MS + 200 * i;
+    const rates = new Map(
+      perSecond === undefined ? [] : [[ACME, new CallTimes(perSecond, nowMs)] as const],
+    );
+    const lines = [A, B].map((key) => wanted(key, jobsMax));
+    const plan = planCalls(found, lines, rates, { nowMs, untilMs: nowMs + aheadMs });
+    const counted = plan.filter(({ item }) => perSecond !== undefined || item.key === A);
+    taken += counted.length;
+    wantedOnes += counted.filter(({ item }) => isWanted(item)).length;
+  }
+  assert(taken > 0);
+  return wantedOnes / taken;
+}
+
+function crowd(key: LimitKey, queue: number, count: number, offsetMs: number) {
+  return Array.from({ length: count }, () => job(key, queue, offsetMs));
+}
+
+test("queues of a line share what is taken of it by their weights, be it one job a take or many, whatever other lines have", () => {
+  const found = [
+    ...crowd(A, 16, 20, -5),
+    ...crowd(A, 17, 20, -5),
+    ...crowd(A, 48, 20, -5),
+    ...crowd(B, 16, 20, -900),
+  ];
+  for (const jobsMax of [1, 2, 20])
+    for (const [queue, part] of [
+      [16, 4 / 7],
+      [17, 2 / 7],
+      [48, 1 / 7],
+    ] as const) {
+      const had = partOf(found, { jobsMax }, (one) => one.queue === queue);
+      assert(Math.abs(had - part) < 0.03, `${had} of queue ${queue}`);
+    }
+});
+
+test("queues of a tenant's lines share its rate by their weights, and none is left unused", () => {
+  const found = [...crowd(A, 16, 50, -5), ...crowd(B, 48, 50, -900)];
+  for (const aheadMs of [0, 1_000, 9_000]) {
+    const take = { jobsMax: 50, perSecond: 1, aheadMs };
+    const had = partOf(found, take, ({ queue }) => queue === 16);
+    assert(Math.abs(had - 6 / 7) < 0.03, `${had} of the more urgent`);
+  }
+  const rates = new Map([[ACME, new CallTimes(1, NOW_MS)]]);
+  const until = { nowMs: NOW_MS, untilMs: NOW_MS + 60_000 };
+  assert.equal(planCalls(found, [wanted(A), wanted(B)], rates, until).length, 61);
 });
 
 test("a rate is exact: over any ten seconds within one call of it, of a line and of its tenant", () => {

@@ -1,6 +1,8 @@
 /** What one take of limited jobs comes to: slots per key, and which jobs may start when. Pure: the adapters read, ask and write. */
+import { assert } from "./assert.ts";
 import { type LimitKey, type LimitValues, tenantKeyOf } from "./call-limit.ts";
 import { CLAIM_AHEAD_MS, LIMIT_START_AHEAD_MS, POLL_PERIOD_MS_MAX } from "./limits.ts";
+import { QueueLots } from "./queue-lots.ts";
 
 /** No take goes further ahead. */
 const TAKEN_AHEAD_MS_MAX = POLL_PERIOD_MS_MAX + CLAIM_AHEAD_MS + LIMIT_START_AHEAD_MS;
@@ -92,8 +94,10 @@ export interface PlannedCall<Item> {
 }
 
 /**
- * Which of the candidates are taken, in their order: those that are due first, by queue, then those that will be, by time, so that none
- * of a rate waits for one whose time has not come. At most `jobsMax` of each line, none that would start after `untilMs`.
+ * Which of the candidates are taken, in their order: at most `jobsMax` of each line, none that would start after `untilMs`. Those that are
+ * due share what their line's limits let go by the weights of their queues, and so they do what is left of their tenant's rate; whoever
+ * has been due for longest goes first in a queue. Then those that will be due, by time, so that none of a rate waits for one whose time
+ * has not come.
  */
 export function planCalls<Item extends Candidate>(
   candidates: readonly Item[],
@@ -101,22 +105,42 @@ export function planCalls<Item extends Candidate>(
   rates: ReadonlyMap<LimitKey, CallTimes>,
   { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number },
 ): PlannedCall<Item>[] {
-  const left = new Map(lines.map(({ key, jobsMax }) => [key, jobsMax]));
-  const startOf = ({ dueAtMs }: Item) => Math.max(dueAtMs, nowMs);
-  const ordered = [...candidates].sort(
-    (a, b) => startOf(a) - startOf(b) || a.queue - b.queue || a.dueAtMs - b.dueAtMs,
-  );
+  const lots = new QueueLots(nowMs);
+  const ofLine = Map.groupBy(candidates, ({ key }) => key);
+  const wanted = lines.flatMap(({ key, jobsMax }) => {
+    const most = Math.min(jobsMax, callsWithin(key, rates, untilMs));
+    return inOrder(ofLine.get(key) ?? [], most, nowMs, lots);
+  });
+  const ofTenant = Map.groupBy(wanted, ({ key }) => tenantKeyOf(key));
+  const ordered = [...ofTenant.values()].flatMap((all) => inOrder(all, all.length, nowMs, lots));
   return ordered.flatMap((item) => {
-    const { key } = item;
-    const jobsLeft = left.get(key) ?? 0;
-    if (jobsLeft <= 0) return [];
-    const own = ratesOf(key, rates);
-    const atMs = Math.max(startOf(item), ...own.map(({ nextMs }) => nextMs));
+    const own = ratesOf(item.key, rates);
+    const atMs = Math.max(item.dueAtMs, nowMs, ...own.map(({ nextMs }) => nextMs));
     if (atMs > untilMs) return [];
     for (const rate of own) rate.take(atMs);
-    left.set(key, jobsLeft - 1);
     return [{ item, startAtMs: own.length === 0 ? null : Math.ceil(atMs) }];
   });
+}
+
+/** The first `most` of them. */
+function inOrder<Item extends Candidate>(
+  items: readonly Item[],
+  most: number,
+  nowMs: number,
+  lots: QueueLots,
+): Item[] {
+  const byTime = [...items].sort((a, b) => a.dueAtMs - b.dueAtMs || a.queue - b.queue);
+  const due = byTime.filter(({ dueAtMs }) => dueAtMs <= nowMs);
+  const queues = Map.groupBy(due, ({ queue }) => queue);
+  const drawn = due.slice(0, most).map(() => {
+    const queue = lots.draw([...queues.keys()]);
+    const left = queues.get(queue);
+    const first = left?.shift();
+    assert(left !== undefined && first !== undefined, "a queue that is drawn has a job");
+    if (left.length === 0) queues.delete(queue);
+    return first;
+  });
+  return [...drawn, ...byTime.slice(due.length)].slice(0, most);
 }
 
 /** Instants in whole ms for jobs that a worker has already: at most `startsMax` of each line, as far as its rates allow up to `untilMs`. */

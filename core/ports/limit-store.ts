@@ -12,7 +12,7 @@ export interface QueueOfLine {
 
 export interface LineRequest {
   readonly key: LimitKey;
-  /** Queues in which it has jobs that are due, most urgent first: of each, at most `jobsMax` are looked at. */
+  /** Queues in which it has jobs that are due: of each, at most `jobsMax` are looked at. */
   readonly queues: readonly number[];
   /** The heads of those queues as `listLines` has just told them: nothing is looked for long before them. Not given: the whole line. */
   readonly headsMs?: ReadonlyMap<number, number>;
@@ -87,7 +87,7 @@ export interface LimitStore {
 
   /**
    * Slots and jobs in one transaction that begins with the worker's own row FOR SHARE. Over all workers whose lease lives there are
-   * never more slots of a key than its limit; event 5 for the jobs, the most urgent of each line first, only where the worker then
+   * never more slots of a key than its limit; event 5 for jobs of each line by the weights of its queues, only where the worker then
    * has a slot of each key. Of a lease that ends within a second nothing is taken. With a rate each job has its instant, later than now + `aheadMs` + LIMIT_START_AHEAD_MS none.
    */
   takeLimited(request: TakeLimitedRequest): Promise<TakeLimitedResult>;

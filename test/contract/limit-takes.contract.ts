@@ -71,6 +71,26 @@ function takes(open: OpenStore): void {
   );
 
   test(
+    "less urgent jobs have their part, the smaller one, also of takes of one job each",
+    onStore(open, async (store) => {
+      const takes = 100;
+      const limited = await limitedTask(store, { concurrency: 5 });
+      const dueMs = Array.from({ length: takes }, (_, i) => -1_000 - i);
+      await addWaiting(store, limited, dueMs, 16);
+      await addWaiting(store, limited, dueMs, 48);
+      const workerId = await addWorker(store);
+      let low = 0;
+      for (let i = 0; i < takes; i++) {
+        const { jobs } = await takeLine(store, workerId, limited.key, { jobsMax: 1 });
+        assert.equal(jobs.length, 1);
+        if (jobs[0]?.queue === 48) low++;
+      }
+      // A seventh by weight.
+      assert(low > 0 && low < takes / 2, `${low} of ${takes}`);
+    }),
+  );
+
+  test(
     "of a queue whose head was told nothing long before it is looked for, and nothing after it is missed",
     onStore(open, async (store) => {
       const limited = await limitedTask(store, { concurrency: 5 });

@@ -30,15 +30,21 @@ export function keyOf(url: string, tenantId = TENANT): LimitKey {
 class Endpoints implements Caller {
   readonly #clock: ManualClock;
   readonly #callMs: (call: Call) => number;
+  readonly #statusOf: (call: Call) => number;
   readonly open = new Map<string, number>();
   readonly most = new Map<string, number>();
   readonly starts = new Map<string, number[]>();
   /** That calls could be interrupted by. */
   readonly signals = new Set<AbortSignal>();
 
-  constructor(clock: ManualClock, callMs: (call: Call) => number) {
+  constructor(
+    clock: ManualClock,
+    callMs: (call: Call) => number,
+    statusOf: (call: Call) => number,
+  ) {
     this.#clock = clock;
     this.#callMs = callMs;
+    this.#statusOf = statusOf;
   }
 
   async call(call: Call, signal: AbortSignal): Promise<CallOutcome> {
@@ -50,7 +56,12 @@ class Endpoints implements Caller {
     await this.#clock.sleep(durationMs, signal);
     this.#count(origin, -1);
     if (signal.aborted) return { kind: "failed", error: "interrupted", durationMs };
-    const answer = { statusCode: 200, retryAfterMs: null, responseBody: "", durationMs };
+    const answer = {
+      statusCode: this.#statusOf(call),
+      retryAfterMs: null,
+      responseBody: "",
+      durationMs,
+    };
     return { kind: "answered", ...answer };
   }
 
@@ -67,6 +78,7 @@ interface Settings {
   readonly executors?: number;
   readonly slots?: number;
   readonly callMs?: (call: Call) => number;
+  readonly statusOf?: (call: Call) => number;
   /** How long the database takes for what it is asked. */
   readonly verbMs?: (verb: string) => number;
   readonly staggerMs?: number;
@@ -77,6 +89,7 @@ export function openWorld({
   executors = 1,
   slots = 20,
   callMs = () => 100,
+  statusOf = () => 200,
   verbMs = () => 0,
   onVerb = () => {},
   staggerMs = 0,
@@ -96,7 +109,7 @@ export function openWorld({
   const { tables } = shards;
   const [shard] = shards.all();
   assert(shard !== undefined);
-  const endpoints = new Endpoints(clock, callMs);
+  const endpoints = new Endpoints(clock, callMs, statusOf);
   let next = 0;
   const random = { bytes: (n: number) => new Uint8Array(n).fill(++next), unit: () => 0.5 };
   const parts = secretParts(shards);

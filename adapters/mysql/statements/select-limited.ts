@@ -39,7 +39,7 @@ export interface LimitedBranch {
 }
 
 /**
- * Jobs of lines whose limits the take holds, branch by branch: the most urgent of each queue.
+ * Jobs of lines whose limits the take holds, branch by branch: the longest due of each queue.
  *
  * Index: an exact range per branch in index order, then the primary key of jobs.
  * Locks: entry and row of limited, row of jobs (X) of what is returned. What others hold is passed over: they may hold a job and want its

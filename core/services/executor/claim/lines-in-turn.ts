@@ -39,7 +39,7 @@ export function linesInTurn(
     .map((key) => [key, heads.get(key) ?? new Map()]);
 }
 
-/** The most urgent first, of those the longest due: where the rate of a tenant is short, its lines get their instants in this order. */
+/** The most urgent first, of those the longest due: where the rate of a tenant is short, jobs in hand get theirs in this order. */
 export function byUrgency(a: LineRequest, b: LineRequest): number {
   const [queue, headMs] = headOf(a);
   const [otherQueue, otherHeadMs] = headOf(b);

@@ -1,5 +1,6 @@
 /** One line of limited jobs as an executor has it, with what it may do under the line's keys: whether its next job may go. */
 import type { LimitKey, LimitValues } from "#core/domain/call-limit.ts";
+import type { WaitingJobs } from "./line-order.ts";
 import { type LineStarts, lateMsAt } from "./line-starts.ts";
 
 /** A job as lines see it. */
@@ -31,12 +32,11 @@ export interface KeyState extends KeyView {
   sinceMs: number;
 }
 
-export interface Line<Item> {
+export interface Line<Item extends Limited> {
   readonly key: LimitKey;
   readonly keys: readonly KeyState[];
   readonly tenantKey: LimitKey;
-  /** Sorted, the next first. */
-  readonly waiting: Item[];
+  readonly waiting: WaitingJobs<Item>;
   /** All of the line that are here: not due, waiting, or let go; of those, calls that have started. */
   held: number;
   started: number;
@@ -49,29 +49,25 @@ export function isBounded(limit: LimitValues | null | undefined): boolean {
   return (limit?.concurrency ?? null) !== null;
 }
 
-export function hasSlots({ keys }: Line<unknown>): boolean {
+export function hasSlots({ keys }: Line<Limited>): boolean {
   return keys.every(
     ({ limit, busy, slots }) => limit !== undefined && (!isBounded(limit) || busy < slots),
   );
 }
 
 /** How late an instant may be used where rates hold for the line, by the fastest of them: all are to be kept. Null: none holds. */
-export function lateOf({ keys }: Line<unknown>): number | null {
+export function lateOf({ keys }: Line<Limited>): number | null {
   let perSecond = 0;
   for (const { limit } of keys) perSecond = Math.max(perSecond, limit?.perSecond ?? 0);
   return perSecond === 0 ? null : lateMsAt(perSecond);
 }
 
 /** When the line's next job may go by its rate: -Infinity without one, Infinity without an instant. */
-export function nextOf(line: Line<unknown>, nowMs: number): number {
+export function nextOf(line: Line<Limited>, nowMs: number): number {
   const lateMs = lateOf(line);
   return lateMs === null ? Number.NEGATIVE_INFINITY : line.starts.nextMs(nowMs, lateMs);
 }
 
-export function mayGo(line: Line<unknown>, nowMs: number): boolean {
+export function mayGo(line: Line<Limited>, nowMs: number): boolean {
   return hasSlots(line) && nextOf(line, nowMs) <= nowMs;
-}
-
-export function headOf<Item>({ waiting }: Line<Item>): Item {
-  return waiting[0] as Item;
 }

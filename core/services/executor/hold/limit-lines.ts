@@ -5,16 +5,17 @@
  * slot free: fewer calls under way than slots held (slots are this executor's part of a limit, handed out by the store). Its end, whatever
  * it is, frees what it had. Where a rate holds, each call needs an instant too, from the store as well, so that executors together keep
  * to it: its time brings a job on, and the call starts with it, or not at all. One that no call starts with soon after its time is
- * lost, and another asked for; who has waited so long for a slot, or for what its call needs, stands in line again. Within a line the
- * most urgent goes first, then the longest due; so it is between the lines of a tenant that has a limit of its own.
+ * lost, and another asked for; who has waited so long for a slot, or for what its call needs, stands in line again. The queues of a line
+ * share what it lets go by their weights, drawn by lot (queue-lots.ts); so do those of a tenant's lines its own slots, where these are
+ * short. In a queue the longest due goes first.
  * Pure: the caller says what time it is, acts on what `admit` returns, and calls it again at `wakeAtMs`.
  */
 import { assert } from "#core/domain/assert.ts";
 import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-limit.ts";
 import { LIMIT_IDLE_MS } from "#core/domain/limits.ts";
+import { QueueLots } from "#core/domain/queue-lots.ts";
 import {
   hasSlots,
-  headOf,
   isBounded,
   type KeyState,
   type KeyView,
@@ -24,7 +25,7 @@ import {
   mayGo,
   nextOf,
 } from "./limit-line.ts";
-import { before, insert } from "./line-order.ts";
+import { WaitingJobs } from "./line-order.ts";
 import { LineStarts } from "./line-starts.ts";
 
 /** What this executor may do under a key. */
@@ -55,7 +56,7 @@ export interface LineView {
   /** Of these, jobs whose call has not started. */
   readonly unstarted: number;
   readonly waiting: number;
-  /** Queue of the first of those that wait. */
+  /** The most urgent queue of those that wait. */
   readonly queue: number | null;
   /** Jobs for whose call there is no instant in hand, although a rate asks for one. */
   readonly lackingStarts: number;
@@ -74,6 +75,7 @@ export class LimitLines<Item extends Limited> {
   /** Tenants whose lines have to be looked at. */
   readonly #touched = new Set<LimitKey>();
   readonly #wakes = new Map<LimitKey, number>();
+  readonly #lots = new QueueLots(0);
   #held = 0;
   /** When each was admitted; of those, whose calls have started. */
   readonly #admitted = new Map<Item, number>();
@@ -107,7 +109,7 @@ export class LimitLines<Item extends Limited> {
   offer(item: Item): void {
     const line = this.#lineOf(keyOf(item));
     assert(!this.#admitted.has(item), "a job is offered once");
-    insert(line.waiting, item);
+    line.waiting.add(item);
     const lines = this.#waiting.get(line.tenantKey);
     if (lines === undefined) this.#waiting.set(line.tenantKey, new Set([line]));
     else lines.add(line);
@@ -189,7 +191,7 @@ export class LimitLines<Item extends Limited> {
     this.#wakes.clear();
   }
 
-  /** Jobs that may go on now, in their order; each has its slots until it is removed. */
+  /** Jobs that may go on now, in the order in which they do; each has its slots until it is removed. */
   admit(nowMs: number): Item[] {
     for (const [tenantKey, atMs] of this.#wakes) if (atMs <= nowMs) this.#touched.add(tenantKey);
     const admitted: Item[] = [];
@@ -204,13 +206,11 @@ export class LimitLines<Item extends Limited> {
 
   #admitOf(tenantKey: LimitKey, lines: Set<Line<Item>>, nowMs: number, into: Item[]): void {
     for (;;) {
-      let best: Line<Item> | null = null;
-      for (const line of lines)
-        if (mayGo(line, nowMs) && (best === null || before(headOf(line), headOf(best))))
-          best = line;
-      if (best === null) break;
-      into.push(this.#admitHead(best, nowMs));
-      if (best.waiting.length === 0) lines.delete(best);
+      const open = [...lines].filter((line) => mayGo(line, nowMs));
+      if (open.length === 0) break;
+      const rivals = this.#isShort(tenantKey, open.length) ? [open] : open.map((line) => [line]);
+      for (const some of rivals) into.push(this.#admitOne(some, nowMs));
+      for (const line of open) if (line.waiting.size === 0) lines.delete(line);
     }
     if (lines.size === 0) this.#waiting.delete(tenantKey);
     let wakeMs = Number.POSITIVE_INFINITY;
@@ -218,9 +218,23 @@ export class LimitLines<Item extends Limited> {
     if (Number.isFinite(wakeMs)) this.#wakes.set(tenantKey, wakeMs);
   }
 
-  #admitHead(line: Line<Item>, nowMs: number): Item {
-    const item = line.waiting.shift();
-    assert(item !== undefined, "a line that may go has a head");
+  /** Whether there is not a slot of the tenant's for each of so many lines. */
+  #isShort(tenantKey: LimitKey, lines: number): boolean {
+    const { limit, slots, busy } = this.#keyOf(tenantKey);
+    return isBounded(limit) && slots - busy < lines;
+  }
+
+  /** The longest due of these lines in the queue that is drawn. */
+  #admitOne(lines: readonly Line<Item>[], nowMs: number): Item {
+    const queue = this.#lots.draw([...new Set(lines.flatMap(({ waiting }) => waiting.queues))]);
+    const firsts = lines.flatMap((line) => {
+      const item = line.waiting.firstOf(queue);
+      return item === undefined ? [] : [{ line, item }];
+    });
+    const { line, item } = firsts.reduce((a, b) =>
+      b.item.job.runAtMs < a.item.job.runAtMs ? b : a,
+    );
+    line.waiting.remove(item);
     this.#admitted.set(item, nowMs);
     if (lateOf(line) !== null) line.starts.pass();
     for (const key of line.keys) {
@@ -239,8 +253,9 @@ export class LimitLines<Item extends Limited> {
       tenant: key === tenantKey ? null : (this.#keys.get(tenantKey) ?? UNKNOWN),
       held: line?.held ?? 0,
       unstarted: line === undefined ? 0 : line.held - line.started,
-      queue: line?.waiting[0]?.job.queue ?? null,
-      waiting: line?.waiting.length ?? 0,
+      queue:
+        line === undefined || line.waiting.size === 0 ? null : Math.min(...line.waiting.queues),
+      waiting: line?.waiting.size ?? 0,
       lackingStarts:
         line === undefined || lateOf(line) === null
           ? 0
@@ -310,10 +325,7 @@ export class LimitLines<Item extends Limited> {
   }
 
   #withdraw(line: Line<Item>, item: Item): void {
-    const at = line.waiting.indexOf(item);
-    if (at === -1) return;
-    line.waiting.splice(at, 1);
-    if (line.waiting.length > 0) return;
+    if (!line.waiting.remove(item) || line.waiting.size > 0) return;
     const lines = this.#waiting.get(line.tenantKey);
     lines?.delete(line);
     if (lines?.size === 0) this.#waiting.delete(line.tenantKey);
@@ -326,7 +338,7 @@ export class LimitLines<Item extends Limited> {
     const keys =
       key === tenantKey ? [this.#keyOf(key)] : [this.#keyOf(key), this.#keyOf(tenantKey)];
     const line: Line<Item> = {
-      ...{ key, keys, tenantKey, waiting: [], starts: new LineStarts() },
+      ...{ key, keys, tenantKey, waiting: new WaitingJobs<Item>(), starts: new LineStarts() },
       ...{ held: 0, started: 0, meanMs: null },
     };
     this.#lines.set(key, line);

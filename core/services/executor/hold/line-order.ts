@@ -1,20 +1,48 @@
-/** Which limited job goes first: the most urgent, of those the longest due. */
+/** Limited jobs that wait in a line, by queue: in each the longest due goes first, of those due at one time who came first. */
 import type { Limited } from "./limit-line.ts";
 
-/** In a line, and between the lines of a tenant that has a limit of its own. */
-export function before(a: Limited, b: Limited): boolean {
-  if (a.job.queue !== b.job.queue) return a.job.queue < b.job.queue;
-  return a.job.runAtMs < b.job.runAtMs;
-}
+export class WaitingJobs<Item extends Limited> {
+  readonly #queues = new Map<number, Item[]>();
+  #size = 0;
 
-/** Behind all that are not after it: those of one queue and time go in the order in which they came. */
-export function insert<Item extends Limited>(sorted: Item[], item: Item): void {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (before(item, sorted[middle] as Item)) high = middle;
-    else low = middle + 1;
+  get size(): number {
+    return this.#size;
   }
-  sorted.splice(low, 0, item);
+
+  /** Those in which somebody waits. */
+  get queues(): number[] {
+    return [...this.#queues.keys()];
+  }
+
+  /** Undefined: nobody waits in this queue. */
+  firstOf(queue: number): Item | undefined {
+    return this.#queues.get(queue)?.[0];
+  }
+
+  add(item: Item): void {
+    const { queue, runAtMs } = item.job;
+    const sorted = this.#queues.get(queue) ?? [];
+    this.#queues.set(queue, sorted);
+    let low = 0;
+    let high = sorted.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (runAtMs < (sorted[middle] as Item).job.runAtMs) high = middle;
+      else low = middle + 1;
+    }
+    sorted.splice(low, 0, item);
+    this.#size++;
+  }
+
+  /** False: it does not wait. */
+  remove(item: Item): boolean {
+    const { queue } = item.job;
+    const sorted = this.#queues.get(queue) ?? [];
+    const at = sorted.indexOf(item);
+    if (at === -1) return false;
+    sorted.splice(at, 1);
+    if (sorted.length === 0) this.#queues.delete(queue);
+    this.#size--;
+    return true;
+  }
 }
