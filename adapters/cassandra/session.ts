@@ -22,7 +22,7 @@ export interface Request {
 interface Link {
   readonly client: Client;
   readonly connected: Promise<void>;
-  /** On `performance.now()`: when a request was last answered. */
+  /** On `performance.now()`: when a request was last answered; of a new link, by when one has to be. */
   answeredAt: number;
 }
 
@@ -102,7 +102,10 @@ export class CassandraSession {
   #connect(): Link {
     if (this.#link === null) {
       const client = makeClient(this.#connection, this.#timeoutMs);
-      const link: Link = { client, connected: client.connect(), answeredAt: performance.now() };
+      // It stands when every node has answered or taken too long. One that falls silent on the way takes a request's whole time: the
+      // next request has the link.
+      const answeredAt = performance.now() + this.#timeoutMs;
+      const link: Link = { client, connected: client.connect(), answeredAt };
       link.connected.catch(() => this.#leave(link));
       this.#link = link;
     }
