@@ -96,7 +96,6 @@ for (const stage of STAGES) {
       const settings = Parameters as Record<string, string>;
       assert.equal(settings.transaction_isolation, "READ-COMMITTED");
       assert.equal(settings.require_secure_transport, "ON");
-      assert.equal(settings.slow_query_log, "1");
       assert.equal(Number(settings.max_allowed_packet), 64 * 1024 * 1024);
       const deadlines = readFileSync(
         resolve(import.meta.dirname, "../../adapters/mysql/deadlines.ts"),
@@ -110,6 +109,14 @@ for (const stage of STAGES) {
         "utf8",
       );
       assert.equal(settings.sql_mode, /"sql_mode = '([A-Z_,]+)'"/.exec(pool)?.[1]);
+    });
+
+    it("logs no statements, in which tenants' URLs and bodies stand", () => {
+      const { Parameters } = one("AWS::RDS::DBClusterParameterGroup");
+      const settings = Parameters as Record<string, string>;
+      for (const log of ["slow_query_log", "general_log"]) assert.equal(settings[log], undefined);
+      assert.equal(settings.server_audit_events, "CONNECT");
+      assert.deepEqual(one("AWS::RDS::DBCluster").EnableCloudwatchLogsExports, ["audit", "error"]);
     });
 
     it("has the tables of migrations/cassandra, no more and no less", () => {
