@@ -9,13 +9,20 @@ import { reconcilerEnv } from "#functions/reconciler/env.ts";
 import { executorEnv } from "#workers/executor/env.ts";
 import { connectionsFault } from "./mysql-connections.ts";
 
+/** The addresses of a cell are divided among so many, whether it has them or not. */
+export const ZONES_MAX = 3;
+
 /** `localstack`: what an emulator runs of a cell (emulated-cell.ts). */
 export type StageName = "dev" | "prod" | "localstack";
 
 export interface NetworkConfig {
   /** Of the whole VPC, a /16: no two cells that may be peered share one. */
   readonly cidr: string;
-  readonly zones: 2 | 3;
+  /**
+   * Letters of the region's availability zones, two or three, in the order of the subnets. Of a cell that is deployed one may be added at
+   * the end, and none changed: subnets and database instances would be replaced (docs/deploy.md).
+   */
+  readonly zones: readonly string[];
   /** One for each zone, or one that all share: cheaper, and gone with its zone. */
   readonly natGateways: number;
   /**
@@ -108,7 +115,7 @@ const retention = {
 const devCell = {
   network: {
     cidr: "10.20.0.0/16",
-    zones: 2,
+    zones: ["a", "b"],
     natGateways: 1,
     executorEgress: "nat",
     flowLogs: "all",
@@ -142,7 +149,7 @@ const devCell = {
 const prodCell = {
   network: {
     cidr: "10.10.0.0/16",
-    zones: 3,
+    zones: ["a", "b", "c"],
     natGateways: 3,
     executorEgress: "nat",
     // A flow is at least a log line for each connection; what was refused is what a reader looks for.
@@ -288,8 +295,13 @@ function faultOf({
     [!/^[a-z]{2}(-[a-z]+)+-\d$/.test(region), `"${region}" is no region`],
     [!isPrivateBlock16(network.cidr), `${network.cidr} is no private /16`],
     [
-      natGateways !== 1 && natGateways !== zones,
-      `${natGateways} NAT gateways for ${zones} zones: one, or one each`,
+      zones.length < 2 || zones.length > ZONES_MAX || new Set(zones).size < zones.length,
+      `zones ${zones.join(", ")}: 2 or ${ZONES_MAX} different ones`,
+    ],
+    [zones.some((zone) => !/^[a-z]$/.test(zone)), `zones ${zones.join(", ")}: a letter each`],
+    [
+      natGateways !== 1 && natGateways !== zones.length,
+      `${natGateways} NAT gateways for ${zones.length} zones: one, or one each`,
     ],
     [data.acuMin < 0.5, `${data.acuMin} ACU at least: below 0.5 the database pauses`],
     [data.acuMax < 8, `${data.acuMax} ACU at most: below 8 a peak is late`],

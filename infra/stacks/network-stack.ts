@@ -24,11 +24,10 @@ import {
 import { CfnEventInvokeConfig } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
-import type { CellConfig, NetworkConfig } from "../config.ts";
+import { type CellConfig, type NetworkConfig, ZONES_MAX } from "../config.ts";
 
 const MYSQL = Port.tcp(3306);
 const KEYSPACES = Port.tcp(9142);
-const ZONES_MAX = 3;
 /** Export names are unique in an account and region: a second cell there, whose metrics and alarms would be the first one's too, ends here. */
 const ONLY_CELL = "at-and-cron-one-cell-in-this-region";
 
@@ -102,11 +101,6 @@ export class NetworkStack extends Stack {
     }
   }
 
-  /** Zones are taken by number when it is deployed: names would need a look-up or a fixed account. */
-  override get availabilityZones(): string[] {
-    return Array.from({ length: ZONES_MAX }, (_, zone) => Fn.select(zone, Fn.getAzs()));
-  }
-
   /** The egress addresses are our own, so that they outlive a NAT gateway, and tenants can be told them. */
   #makeAddresses(network: NetworkConfig): CfnEIP[] {
     const addresses = Array.from({ length: network.natGateways }, (_, index) => {
@@ -135,9 +129,10 @@ export class NetworkStack extends Stack {
         : { ...subnets.executors, subnetType: SubnetType.PUBLIC, mapPublicIpOnLaunch: false };
     return new Vpc(this, "Vpc", {
       ipAddresses: IpAddresses.cidr(network.cidr),
-      maxAzs: network.zones,
+      // By name: what CloudFormation lists has no fixed order, and leaves out zones without a default subnet.
+      availabilityZones: network.zones.map((zone) => `${this.region}${zone}`),
       // A zone added later takes the room that is left for it here; the others keep their addresses.
-      reservedAzs: ZONES_MAX - network.zones,
+      reservedAzs: ZONES_MAX - network.zones.length,
       natGateways: network.natGateways,
       natGatewaySubnets: { subnetGroupName: subnets.public.name },
       natGatewayProvider,

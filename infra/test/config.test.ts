@@ -40,7 +40,7 @@ describe("stage", () => {
 
   it("is valid, and production outlives a zone and a stack", () => {
     for (const { network } of stageOf({ stage: "prod" }).cells) {
-      assert.equal(network.natGateways, network.zones);
+      assert.equal(network.natGateways, network.zones.length);
       assert.equal(network.retainAddresses, true);
     }
   });
@@ -87,7 +87,11 @@ describe("figures of a cell", () => {
     ["10.0.0.0/8", network({ cidr: "10.0.0.0/8" })],
     ["10.256.0.0/16", network({ cidr: "10.256.0.0/16" })],
     ["172.32.0.0/16", network({ cidr: "172.32.0.0/16" })],
-    ["2 NAT gateways for 3 zones", network({ zones: 3, natGateways: 2 })],
+    ["2 NAT gateways for 3 zones", network({ zones: ["a", "b", "c"], natGateways: 2 })],
+    ["zones a: 2 or 3", network({ zones: ["a"] })],
+    ["zones a, b, c, d: 2 or 3", network({ zones: ["a", "b", "c", "d"] })],
+    ["zones a, a: 2 or 3 different", network({ zones: ["a", "a"] })],
+    ["zones a, eu-west-1b: a letter each", network({ zones: ["a", "eu-west-1b"] })],
     ["0 NAT gateways", network({ natGateways: 0 })],
     ["pauses", data({ acuMin: 0 })],
     ["4 ACU at most", data({ acuMax: 4 })],

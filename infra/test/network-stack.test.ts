@@ -1,6 +1,7 @@
 /** What the network promises: who can reach whom, and what must never be there. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Stage } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { type CellConfig, readStage } from "../config.ts";
 import { NetworkStack } from "../stacks/network-stack.ts";
@@ -16,7 +17,8 @@ function networkOf(
   const app = makeApp(stage);
   const [cell] = readStage(app.node).cells;
   assert.ok(cell);
-  const stack = new NetworkStack(app, "network", change(cell));
+  const inRegion = new Stage(app, "cell", { env: { region: cell.region } });
+  const stack = new NetworkStack(inRegion, "network", change(cell));
   const template = Template.fromStack(stack);
   const find = (type: string): [string, Resource][] =>
     Object.entries(template.findResources(type) as Record<string, Resource>);
@@ -104,6 +106,16 @@ for (const stage of ["dev", "prod"] as const) {
       }
       for (const [id, { Properties }] of find("AWS::EC2::Subnet")) {
         assert.notEqual(Properties.MapPublicIpOnLaunch, true, id);
+      }
+    });
+
+    it("names its zones, so that they are the same whenever it is deployed", () => {
+      const named = ["eu-west-1a", "eu-west-1b", "eu-west-1c"].slice(0, zones);
+      for (const group of ["public", "executors", "services", "data"]) {
+        const found = subnetsOf(network, group).subnets.map(
+          (id) => template.findResources("AWS::EC2::Subnet")[id]?.Properties.AvailabilityZone,
+        );
+        assert.deepEqual(found.sort(), named, group);
       }
     });
 
