@@ -8,7 +8,12 @@ import { CustomResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib";
 import { Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { CfnFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
-import { HostedRotation, type ISecret, RotationSchedule } from "aws-cdk-lib/aws-secretsmanager";
+import {
+  type CfnRotationSchedule,
+  HostedRotation,
+  type ISecret,
+  RotationSchedule,
+} from "aws-cdk-lib/aws-secretsmanager";
 import { Provider } from "aws-cdk-lib/custom-resources";
 import type { Construct } from "constructs";
 import type { migrateEnv } from "#functions/migrate/env.ts";
@@ -29,7 +34,8 @@ export interface SchemaStackProps {
 const MIGRATE_SECONDS = 600;
 /** After which CloudFormation gives up on an answer: later than the function itself. */
 const ANSWER_SECONDS = MIGRATE_SECONDS + 60;
-const ROTATED_EVERY = Duration.days(30);
+/** MySQL refuses new connections for seconds then: once a month, and on a Saturday or Sunday wherever tenants are. In UTC. */
+const ROTATED = { scheduleExpression: "cron(0 20 ? * SAT#1 *)", duration: "3h" };
 const NOT_IN_PASSWORDS = " %+~`#$&*()|[]{}:;<>?!'/@\"\\";
 
 export class SchemaStack extends Stack {
@@ -85,9 +91,8 @@ export class SchemaStack extends Stack {
    */
   #rotate(secret: ISecret, placement: NonNullable<Placement>): RotationSchedule {
     const { vpc, subnets: vpcSubnets, securityGroups } = placement;
-    return new RotationSchedule(this, "Rotation", {
+    const rotation = new RotationSchedule(this, "Rotation", {
       secret,
-      automaticallyAfter: ROTATED_EVERY,
       rotateImmediatelyOnUpdate: false,
       hostedRotation: HostedRotation.mysqlSingleUser({
         vpc,
@@ -96,6 +101,8 @@ export class SchemaStack extends Stack {
         excludeCharacters: NOT_IN_PASSWORDS,
       }),
     });
+    (rotation.node.defaultChild as CfnRotationSchedule).rotationRules = ROTATED;
+    return rotation;
   }
 
   #frameworkRole(migrate: NodeFunction<unknown>): Role {

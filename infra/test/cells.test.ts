@@ -102,6 +102,14 @@ describe("what is deployed after what", () => {
     assert.ok(found[1].DependsOn?.includes(migrated[0]));
     assert.equal(found[1].Properties.RotateImmediatelyOnUpdate, false);
   });
+
+  it("the app's password is rotated on a Saturday or Sunday in every time zone: new connections are refused meanwhile", () => {
+    const [found] = resourcesOf(schema, "AWS::SecretsManager::RotationSchedule");
+    assert.deepEqual(found?.[1].Properties.RotationRules, {
+      ScheduleExpression: "cron(0 20 ? * SAT#1 *)",
+      Duration: "3h",
+    });
+  });
 });
 
 for (const stage of STAGES) {
