@@ -109,7 +109,8 @@ function releaseLine(database: Database, key: LimitKey, max: number): Promise<nu
   return database.transaction(async (session) => {
     if ((await session.select(selectLimitSql(key))).length > 0) return 0;
     const tenant = tenantKeyOf(key);
-    const isLimited = (await session.select(selectLimitSql(tenant))).length > 0;
+    // Of a tenant's own line the row is not read again: where it is there by now, jobs would be moved to where they are.
+    const isLimited = tenant !== key && (await session.select(selectLimitSql(tenant))).length > 0;
     const limitKey = isLimited ? tenant : null;
     const rows = await session.select(lockLineSql(key, max));
     if (rows.length === 0) return 0;

@@ -1,6 +1,7 @@
 /**
  * When a limit comes, jobs that were there before are lined up under it, a group at a time. One of the group may stand in that line by
- * then, and be taken from it at the same moment: its place must not be written behind the taker's back.
+ * then, and be taken from it at the same moment: its place must not be written behind the taker's back. When a limit goes, and comes again
+ * while its line is let go, jobs are let go all the same.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -9,15 +10,16 @@ import { createConnection } from "mysql2/promise";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
 import { limitStore } from "#adapters/mysql/limit-store.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
+import { selectLimitSql } from "#adapters/mysql/statements/call-limits.ts";
 import { groupRows, JOBS_OF_GROUP } from "#adapters/mysql/statements/job-group.ts";
 import { deleteLimitedSql, lineUpSql } from "#adapters/mysql/statements/limited-lines.ts";
 import { lineUpJobsSql } from "#adapters/mysql/statements/line-up-jobs.ts";
 import { lockLineSql } from "#adapters/mysql/statements/select-limited.ts";
 import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
-import { endpointKey } from "#core/domain/call-limit.ts";
+import { endpointKey, tenantKey } from "#core/domain/call-limit.ts";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { Shards } from "#core/ports/shards.ts";
-import { addJobs, addTask, HOUR_MS, plannedJob } from "../contract/builders.ts";
+import { addJobs, addTask, HOUR_MS, plannedJob, readJob } from "../contract/builders.ts";
 import type { ContractStore } from "../contract/contract-store.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { untilWaiting } from "./until-waiting.ts";
@@ -123,5 +125,37 @@ describe("lining up beside a take", () => {
       (await databases.run(places)).map(({ status }) => status),
       ["waiting", "waiting"],
     );
+  });
+
+  test("a tenant's limit that is set again while its line is let go: jobs go on without it, due or not", async () => {
+    const [shard] = shards.all();
+    assert(shard !== undefined);
+    const store = { shard } as ContractStore;
+    const { task } = await addTask(store);
+    const key = tenantKey(task.tenantId);
+    const job = plannedJob(task, Date.now(), HOUR_MS);
+    await addJobs(store, task, [job]);
+    await shard.limits.put(key, { concurrency: 5 });
+    assert.equal((await readJob(store, job))?.status, "waiting");
+    await shard.limits.put(key, { concurrency: null });
+
+    let looks = 0;
+    const beside: Database = {
+      ...opened,
+      transaction: (work, deadlineMs) =>
+        opened.transaction((session) => {
+          const select = async (sql: string, ms?: number) => {
+            const rows = await session.select(sql, ms);
+            // There is no limit; now somebody sets one.
+            if (sql === selectLimitSql(key) && looks++ === 0)
+              await shard.limits.put(key, { concurrency: 5 });
+            return rows;
+          };
+          return work({ select, write: session.write });
+        }, deadlineMs),
+    };
+    assert.equal(await limitStore(beside).releaseLine(key, 10), 1);
+    assert.partialDeepStrictEqual(await readJob(store, job), { status: "pending", limitKey: null });
+    assert.notEqual(await shard.limits.find(key), null);
   });
 });
