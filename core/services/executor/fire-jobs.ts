@@ -40,7 +40,7 @@ interface FiringDeps {
 export class Firing {
   readonly #deps: FiringDeps;
   readonly #abort = new AbortController();
-  /** Of limited calls: a slot is theirs only under a live lease. No `AbortSignal.any` of both for each call: it outlives it. */
+  /** Of calls with a slot of a limit: it is theirs only under a live lease. No `AbortSignal.any` of both for each call: it outlives it. */
   #abortLimited = new AbortController();
   #ended = 0;
   #busyMs = 0;
@@ -93,14 +93,14 @@ export class Firing {
     this.#abortLimited.abort();
   }
 
-  /** Ends the limited calls under way as `interrupted`. */
+  /** Ends the calls under way that have a slot of a limit as `interrupted`. */
   interruptLimited(): void {
     this.#abortLimited.abort();
     if (!this.#abort.signal.aborted) this.#abortLimited = new AbortController();
   }
 
-  #signalOf({ job }: HeldJob): AbortSignal {
-    return (job.limitKey === null ? this.#abort : this.#abortLimited).signal;
+  #signalOf(held: HeldJob): AbortSignal {
+    return (this.#deps.held.hasLimitSlot(held) ? this.#abortLimited : this.#abort).signal;
   }
 
   #isTooNearBackstop({ job }: HeldJob): boolean {

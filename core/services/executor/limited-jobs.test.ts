@@ -151,6 +151,31 @@ test("a lease that cannot be renewed: limited calls end before others may have t
   await world.end();
 });
 
+test("… but for those that only a rate holds back: no slot is theirs, and they go on", async () => {
+  const world = openWorld({ callMs: () => 20_000 });
+  const { clock, limits, endpoints, tables } = world;
+  const key = keyOf(SLOW);
+  const other = "other" as TenantId;
+  await limits.put(key, { perSecond: 5 });
+  await limits.put(keyOf(FREE, other), { perSecond: 5 });
+  await limits.put(tenantKey(other), { concurrency: 2 });
+  await clock.advance(1_000);
+  const rated = [1, 2, 3].map(() => addJob(world, SLOW, key));
+  for (let i = 0; i < 2; i++) addJob(world, FREE, keyOf(FREE, other), { tenantId: other });
+  await clock.advance(3_000);
+  const open = () => [endpoints.open.get(SLOW), endpoints.open.get(FREE)];
+  assert.deepEqual(open(), [3, 2]);
+  world.break("renew");
+  await clock.advance(5_200);
+  assert.deepEqual(open(), [3, 0], "the other tenant's have slots");
+  world.break(null);
+  await clock.advance(60_000);
+  assert.equal(jobsWhere(world, "succeeded"), 5);
+  for (const id of rated)
+    assert.partialDeepStrictEqual(tables.jobs.get(id), { attempt: 1, lost: 0 });
+  await world.end();
+});
+
 test("jobs that wait long in hand are given back, not lost", async () => {
   const world = openWorld({ executors: 1, callMs: () => 29_000 });
   const { clock, limits, tables } = world;

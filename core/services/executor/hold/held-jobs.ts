@@ -267,6 +267,11 @@ export class HeldJobs {
     this.#ready.noteIdle(connection);
   }
 
+  /** Whether a job's call holds a slot of a limit. */
+  hasLimitSlot(held: HeldJob): boolean {
+    return isLimited(held) && this.#lines.needsSlot(held);
+  }
+
   /** Whether the rates of a job's limits may let its call start now. */
   isInTime(held: HeldJob): boolean {
     return !isLimited(held) || this.#lines.mayStart(held, this.#database.nowMs());

@@ -116,6 +116,11 @@ export class LimitLines<Item extends Limited> {
     this.#touched.add(line.tenantKey);
   }
 
+  /** Whether a job's call needs a slot, which is its executor's only under a live lease. */
+  needsSlot(item: Item): boolean {
+    return this.#lineOf(keyOf(item)).keys.some(({ limit }) => isBounded(limit));
+  }
+
   /** Whether the call of an admitted job might start now: its rate has an instant that is good. */
   mayStart(item: Item, nowMs: number): boolean {
     const line = this.#lineOf(keyOf(item));
