@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tenantKey } from "#core/domain/call-limit.ts";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { RESULTS_WAITING_MAX } from "#core/domain/limits.ts";
 import {
@@ -104,6 +105,43 @@ test("a limit that is raised, lowered or taken away holds for what starts then",
   await limits.put(key, { concurrency: null });
   await clock.advance(8_000);
   assert.equal(jobsWhere(world, "succeeded"), 1_000, "without a limit they all went");
+  await world.end();
+});
+
+test("many limits are taken away at once: polls go on while their lines are let go", async () => {
+  const world = openWorld({ verbMs: (verb) => (verb === "releaseLine" ? 200 : 0) });
+  const { clock, executors } = world;
+  await clock.advance(1_000);
+  for (let n = 0; n < 60; n++) {
+    const url = `https://w${n}.example.com`;
+    addJob(world, url, keyOf(url));
+  }
+  for (let tenth = 0; tenth < 300; tenth++) {
+    await clock.advance(100);
+    assert.equal(executors[0]?.executor.mayStart, true, `${tenth / 10} s`);
+  }
+  assert.equal(jobsWhere(world, "succeeded"), 60);
+  await world.end();
+});
+
+test("a line that cannot be let go now holds up no other", async () => {
+  const world = openWorld();
+  const { clock, limits } = world;
+  const { releaseLine } = limits;
+  let isLocked = true;
+  limits.releaseLine = async (key, max) => {
+    if (isLocked && key === keyOf(SLOW)) throw new StoreUnavailable("locked");
+    return releaseLine.call(limits, key, max);
+  };
+  await clock.advance(1_000);
+  addJob(world, SLOW, keyOf(SLOW));
+  await clock.advance(1_000);
+  for (let n = 0; n < 10; n++) addJob(world, FREE, keyOf(FREE));
+  await clock.advance(5_000);
+  assert.equal(jobsWhere(world, "succeeded"), 10);
+  isLocked = false;
+  await clock.advance(5_000);
+  assert.equal(jobsWhere(world, "succeeded"), 11);
   await world.end();
 });
 

@@ -16,6 +16,7 @@ import {
   LIMIT_START_AHEAD_MS,
   LINE_HELD_MAX,
   LINES_HELD_MAX,
+  POLL_PERIOD_MS,
   POLL_PERIOD_MS_MAX,
   RELEASE_GROUP_MAX,
   START_WINDOW_MS,
@@ -85,6 +86,8 @@ const NOTHING: LimitedTake = { result: null, soon: false, outOf: new Set() };
 const REFRESH_MS = 2_000;
 /** What was asked of a line is remembered for so long. */
 const ASKED_KEPT_MS = 10_000;
+/** After each poll no line is begun to be let go later than this: the next poll waits, and calls wait for that. */
+const RELEASES_MS = POLL_PERIOD_MS / 2;
 /** Of a line of which nothing is known yet. */
 const FIRST_JOBS = 2;
 
@@ -158,15 +161,20 @@ export class LimitedTaking {
     this.#pausedUntilMs = this.#deps.clock.monotonicMs() + START_WINDOW_MS;
   }
 
-  /** Gives back what has not been used for a while, and lets go lines without a limit. Throws what the store throws; the next one goes on. */
+  /**
+   * Gives back what has not been used for a while, and lets go lines without a limit: one, and more while there is time. Throws what
+   * the store throws; the next one goes on with the rest.
+   */
   async keepOnce(workerId: WorkerId): Promise<void> {
     this.#keep(this.#deps.held.lines.giveUpIdle(this.#deps.database.nowMs()));
     await this.#tell(workerId);
     const longAgoMs = this.#deps.clock.monotonicMs() - ASKED_KEPT_MS;
     for (const [key, { atMs }] of this.#asked) if (atMs < longAgoMs) this.#asked.delete(key);
+    const endMs = this.#deps.clock.monotonicMs() + RELEASES_MS;
     for (const key of this.#toRelease) {
-      await this.#deps.limits.releaseLine(key, RELEASE_GROUP_MAX);
       this.#toRelease.delete(key);
+      await this.#deps.limits.releaseLine(key, RELEASE_GROUP_MAX);
+      if (this.#deps.clock.monotonicMs() >= endMs) break;
     }
   }
 
