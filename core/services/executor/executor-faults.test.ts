@@ -5,7 +5,12 @@ import { test } from "node:test";
 import { masterKeyOf } from "#adapters/crypto/key-file.ts";
 import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
-import { CARRIED_BYTES_MAX, SECRETS_AGAIN_MS, START_WINDOW_MS } from "#core/domain/limits.ts";
+import {
+  CARRIED_BYTES_MAX,
+  RENEW_PERIOD_MS,
+  SECRETS_AGAIN_MS,
+  START_WINDOW_MS,
+} from "#core/domain/limits.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { type MasterKey, SecretsUnavailable } from "#core/ports/secrets.ts";
 import {
@@ -88,6 +93,28 @@ test("fenced: unsent jobs are dropped, the call under way is still recorded unde
   const ids = [...tables.workers.keys()] as WorkerId[];
   assert.equal(ids.length, 2);
   assert.equal((await shard.workers.renew(old, 1)).kind, "fenced");
+  await endWorld(world);
+});
+
+test("a claim that hears of the fence after the renewal did: the id that is new by then is kept", async () => {
+  const world = openWorld();
+  const { clock, tables, shard, counters } = world;
+  const { jobs } = shard;
+  const { claimDue } = jobs;
+  await clock.advance(1_000);
+  const [old] = tables.workers.keys();
+  assert(old !== undefined);
+  jobs.claimDue = async (request) => {
+    if (request.workerId === old) {
+      tables.workers.set(old, { leaseUntilMs: clock.nowMs() - 1, fencedAtMs: clock.nowMs() });
+      await clock.sleep(RENEW_PERIOD_MS);
+    }
+    return claimDue.call(jobs, request);
+  };
+  const id = addJob(tables, 0);
+  await clock.advance(RENEW_PERIOD_MS + 500);
+  assert.equal(jobOf(tables, id).status, "succeeded");
+  assert.deepEqual([tables.workers.size, counters.get("fenced")], [2, 1]);
   await endWorld(world);
 });
 

@@ -286,7 +286,8 @@ export class Claiming {
   async #takeIn(claim: ClaimResult, workerId: WorkerId): Promise<readonly ClaimedJob[]> {
     switch (claim.kind) {
       case "fenced":
-        this.dropFenced();
+        // The renewal may have heard of it before, and the worker have another id by now.
+        if (this.#deps.lease.workerId === workerId) this.dropFenced();
         return [];
       case "unknown":
         this.#unknown = claim.claim;
