@@ -15,8 +15,8 @@ export const POLL_MS = 2_000;
 export const BACKLOG_MS = 2_000;
 export const CLAIM_MS = CLAIM_DEADLINE_MS;
 export const HEARTBEAT_MS = 1_000;
-/** Waits for a COMMIT under way, whose holder the server may still have to give up. */
-export const ADOPT_MS = 10_000;
+/** Waits for a COMMIT under way, whose holder the server may still have to give up: asked again until then, and polls come between. */
+export const ADOPT_MS = 1_000;
 export const CLOSE_MS = 2_000;
 /** Shorter than the server's wait_timeout, so that it is never the server that closes an idle connection under us. */
 export const IDLE_MS = 15_000;

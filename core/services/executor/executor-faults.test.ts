@@ -118,6 +118,28 @@ test("a claim that hears of the fence after the renewal did: the id that is new 
   await endWorld(world);
 });
 
+test("a claim that cannot be settled for long: polls go on, and so do calls", async () => {
+  const world = openWorld();
+  const { clock, tables, shard, faults, executor } = world;
+  const { jobs } = shard;
+  const { adopt } = jobs;
+  jobs.adopt = async () => {
+    await clock.sleep(1_000);
+    throw new StoreUnavailable("locked");
+  };
+  await clock.advance(1_000);
+  faults.set("claimDue", { when: "after", error: () => new OutcomeUnknown("cut"), left: 1 });
+  const id = addJob(tables, 0);
+  for (let tenth = 0; tenth < 200; tenth++) {
+    await clock.advance(100);
+    assert.ok(executor.mayStart, `${tenth / 10} s`);
+  }
+  jobs.adopt = adopt;
+  await clock.advance(3_000);
+  assert.partialDeepStrictEqual(jobOf(tables, id), { status: "succeeded", attempt: 1, lost: 0 });
+  await endWorld(world);
+});
+
 for (const when of ["before", "after"] as const)
   test(`a claim whose COMMIT was lost ${when} it happened: every job is sent once`, async () => {
     const world = openWorld();

@@ -112,7 +112,6 @@ export class Claiming {
   /** One poll, and one claim for what there is room for when something is due. Throws what the store throws, with nothing lost. */
   async pollOnce(room: ClaimRoom): Promise<Polled> {
     const { lease, clock, jobs, database, held, limited, outbox } = this.#deps;
-    await this.settle();
     const workerId = lease.workerId;
     if (workerId === null) return IDLE;
     const asked = this.#floors.next();
@@ -126,6 +125,8 @@ export class Claiming {
     if (poll.revocations > 0) await this.#followRevocations(revocationsWithinMs);
     lease.notePoll(sentMs);
     held.look();
+    // Which may take long: calls wait for polls, and only claims for this.
+    await this.settle();
     const periodMs = pollPeriodMs(poll);
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
     const full = await this.#claimDue(workerId, poll, room, aheadMs);
