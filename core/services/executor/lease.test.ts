@@ -48,3 +48,21 @@ test("no call starts later than the start window after the last renewal, nor aft
   assert.equal(startsAt(3_000 + START_WINDOW_MS - 1), true);
   assert.equal(startsAt(3_000 + START_WINDOW_MS), false, "polled at 3 s");
 });
+
+test("a renewal that begins while the row is being removed registers no other", async () => {
+  const clock = { monotonicMs: () => 0, setTimer: () => () => {} } as never;
+  const random = { bytes: (length: number) => new Uint8Array(length), unit: () => 0 };
+  const removed = Promise.withResolvers<void>();
+  let registered = 0;
+  const workers = {
+    register: async () => void registered++,
+    remove: () => removed.promise,
+  } as never;
+  const lease = new Lease({ clock, random, workers });
+  await lease.renewOnce();
+  const ended = lease.end();
+  assert.equal(await lease.renewOnce(), "held");
+  removed.resolve();
+  await ended;
+  assert.equal(registered, 1);
+});

@@ -38,6 +38,7 @@ export class Lease {
   #tookMs = 0;
   #polledMs = Number.NEGATIVE_INFINITY;
   #lapses = 0;
+  #ended = false;
   #cancelTimer: () => void = () => {};
 
   /** Called when the lease lapses, or is given up. */
@@ -58,6 +59,7 @@ export class Lease {
    * must be dropped; the next call registers a new one.
    */
   async renewOnce(): Promise<"held" | "fenced"> {
+    if (this.#ended) return "held";
     const sentMs = this.#clock.monotonicMs();
     if (this.#workerId === null) {
       this.#nextId ??= makeWorkerId(this.#deps.random.bytes(16));
@@ -131,8 +133,9 @@ export class Lease {
     this.#lapse();
   }
 
-  /** Removes the row at a clean exit. */
+  /** Removes the row at a clean exit; no other is registered. */
   async end(): Promise<void> {
+    this.#ended = true;
     const id = this.#workerId;
     if (id === null) return;
     this.forget();
