@@ -1,6 +1,6 @@
 /** Paces an executor's steps in loops, and drains it on the way out. */
 import { OperatingError } from "#core/domain/errors.ts";
-import { DRAIN_TOTAL_MS, RENEW_RETRY_MS } from "#core/domain/limits.ts";
+import { DRAIN_CALLS_MS, DRAIN_TOTAL_MS, RENEW_RETRY_MS } from "#core/domain/limits.ts";
 import type { Gauges } from "#core/ports/metrics.ts";
 import type { Executor } from "#core/services/executor/executor.ts";
 import type { Health } from "../_shared/health.ts";
@@ -83,16 +83,30 @@ export async function runExecutor(
     stop,
     room,
   );
-  stop.addEventListener("abort", () => executor.beginDrain(), { once: true });
-  const drained = polling.then(() => drain(executor, deps)).finally(() => emptied.abort());
+  let stoppedMs = deps.clock.monotonicMs();
+  const beginDrain = () => {
+    stoppedMs = deps.clock.monotonicMs();
+    executor.beginDrain();
+  };
+  stop.addEventListener("abort", beginDrain, { once: true });
+  const drained = polling
+    .then(() => drain(executor, deps, stoppedMs))
+    .finally(() => emptied.abort());
   const [clean] = await Promise.all([drained, renewing, writing, again]);
   return clean;
 }
 
-/** Waits for calls under way, then for the last write. The lease is renewed and results are written all the while. */
-async function drain(executor: Executor, { clock, logger }: LoopDeps): Promise<boolean> {
-  const endMs = clock.monotonicMs() + FLUSH_DEADLINE_MS;
-  await executor.awaitCalls();
+/**
+ * Waits for calls under way, then for the last write; the time for both began at `stoppedMs`. The lease is renewed and results are written
+ * all the while.
+ */
+async function drain(
+  executor: Executor,
+  { clock, logger }: LoopDeps,
+  stoppedMs: number,
+): Promise<boolean> {
+  const endMs = stoppedMs + FLUSH_DEADLINE_MS;
+  await executor.awaitCalls(stoppedMs + DRAIN_CALLS_MS);
   while (!executor.isEmpty && clock.monotonicMs() < endMs) {
     await waitedOut(() => executor.settle());
     await clock.sleep(DRAIN_LOOK_MS);

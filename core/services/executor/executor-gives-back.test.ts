@@ -151,6 +151,28 @@ test("drain: a call that outlasts the bound ends as interrupted and costs no att
   assert.equal(jobOf(tables, job.id).attempts["1"]?.error, "interrupted");
 });
 
+test("drain: the time that calls have begins when it is told to stop, not when the poll that is under way ends", async () => {
+  const world = openWorld({ endpoint: () => ({ status: 200, afterMs: 500_000 }) });
+  const { clock, tables, shard } = world;
+  const { jobs } = shard;
+  const { poll } = jobs;
+  let isSlow = false;
+  jobs.poll = async (request) => {
+    if (isSlow) await clock.sleep(20_000);
+    return poll.call(jobs, request);
+  };
+  const { task } = addTask(tables, { timeoutMs: 900_000 });
+  const job = makeScheduledJob(task, "schedule", tables.nowMs(), tables.nowMs());
+  tables.insertJobs([job]);
+  await clock.advance(2_000);
+  isSlow = true;
+  await clock.advance(1_000);
+  world.stop.abort();
+  await clock.advance(DRAIN_CALLS_MS + 1_000);
+  assert.partialDeepStrictEqual(jobOf(tables, job.id), { status: "pending", attempt: 1, lost: 1 });
+  assert.equal(await world.ended, true);
+});
+
 test("drain with the database away: gives up before the deadline and says that it was not clean", async () => {
   const world = openWorld();
   const { clock, tables, faults } = world;

@@ -22,7 +22,6 @@ import {
   ASIDE_BACK_EVERY_MS,
   ASIDE_BACK_MAX,
   CLAIM_JOBS_MAX,
-  DRAIN_CALLS_MS,
   HELD_CRITICAL_MIN,
   HELD_CRITICAL_ONE_IN,
   HELD_JOBS_MAX,
@@ -231,9 +230,8 @@ export class Executor {
     this.#giveBackUnsent();
   }
 
-  /** Waits for the calls under way, up to DRAIN_CALLS_MS; those that are left end as `interrupted`. */
-  async awaitCalls(): Promise<void> {
-    const endMs = this.#clock.monotonicMs() + DRAIN_CALLS_MS;
+  /** Waits for the calls under way, until `endMs` on the monotonic clock; those that are left end as `interrupted`. */
+  async awaitCalls(endMs: number): Promise<void> {
     let slotsMs = this.#clock.monotonicMs();
     while (this.#held.slotsTaken > 0 && this.#clock.monotonicMs() < endMs) {
       this.#giveBackUnsent();
