@@ -146,7 +146,7 @@ describe("stores whose answers are lost", () => {
     await databases.run("SELECT id FROM jobs FOR UPDATE");
     const fromMs = performance.now();
     await assert.rejects(shard.jobs.adopt(result.claim), StoreUnavailable);
-    assert.ok(performance.now() - fromMs < 1_500);
+    assert.ok(performance.now() - fromMs < 5_000);
     await databases.run("ROLLBACK");
     assert.equal((await shard.jobs.adopt(result.claim)).jobs.length, 3);
   });

@@ -145,6 +145,25 @@ test("a line that cannot be let go now holds up no other", async () => {
   await world.end();
 });
 
+test("critical tasks that cannot be made now hold up nothing else: jobs are claimed, and taken from lines", async () => {
+  const world = openWorld();
+  const { clock, limits, tables } = world;
+  await limits.put(keyOf(SLOW), { concurrency: 1 });
+  await clock.advance(1_000);
+  world.break("takeCritical");
+  const atMs = tables.nowMs() + 1_000;
+  const schedule = { type: "at", at: new Date(atMs).toISOString() } as const;
+  addJob(world, FREE, null, { schedule, nextRunAtMs: atMs, priority: "critical" });
+  addJob(world, FREE, null);
+  addJob(world, SLOW, keyOf(SLOW));
+  await clock.advance(5_000);
+  assert.equal(jobsWhere(world, "succeeded"), 3);
+  world.break(null);
+  await clock.advance(5_000);
+  assert.equal(jobsWhere(world, "succeeded"), 4, "it is made when it can be");
+  await world.end();
+});
+
 test("a drain gives back what waits, without an attempt, and its slots as its calls end", async () => {
   const world = openWorld({ executors: 2, callMs: () => 3_000 });
   const { clock, limits, tables } = world;

@@ -2,6 +2,7 @@
  * Polls the queue and claims what is due. One poll tells the heads of the queues, the database's clock, revocations and how many
  * executors live; a claim follows only when something is due before the next poll and there is room for it.
  */
+import { OperatingError } from "#core/domain/errors.ts";
 import { GroupSize } from "#core/domain/group-size.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
@@ -92,6 +93,8 @@ export class Claiming {
   readonly #fastSize = new GroupSize(CLAIM_JOBS_MAX);
   #unknown: UnknownClaim | null = null;
   #more: readonly number[] = [];
+  /** What this poll's take of critical tasks has thrown, to be told when the steps after it had their turn. */
+  #failure: OperatingError | null = null;
   /** The queue whose turn it was in the last claim that came to any. */
   #turn = 0;
 
@@ -134,6 +137,7 @@ export class Claiming {
     if (step !== "back") this.#floors.note(asked, poll);
     outbox.addGivenBack(held.takeUnsent(isNearBackstop(database.nowMs())).map(heldKey));
     const soon = room.limited && (await this.#takeLimited(workerId, poll, periodMs));
+    if (this.#failure !== null) throw this.#failure;
     // What the claim has taken is a part of the wait: a pause or delete is to be heard of in time.
     const leftMs = untilPlace(poll, periodMs) - (clock.monotonicMs() - receivedMs);
     const placeMs = Math.max(periodMs / PAUSE_ONE_IN, leftMs);
@@ -185,10 +189,11 @@ export class Claiming {
     aheadMs: number,
   ): Promise<boolean> {
     this.#more = [];
+    this.#failure = null;
     if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return false;
     const fastRoom = this.#fastRoom(room.fast);
     const makes = poll.criticalTaskAtMs !== null && fastRoom.jobs > 0;
-    const fast = makes ? await this.#takeCritical(workerId, fastRoom) : 0;
+    const fast = makes ? await this.#tryCritical(workerId, fastRoom) : 0;
     // One that is still to be settled, or has found us fenced, is the last.
     if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return false;
     const heads = [...poll.heads].filter(([, { dueAtMs }]) => dueAtMs <= poll.nowMs + aheadMs);
@@ -267,6 +272,17 @@ export class Claiming {
       jobs: Math.min(room.jobs, rowsMax),
       beyond: Math.min(room.beyond, rowsMax),
     };
+  }
+
+  /** What cannot be made now holds up nothing that can be claimed. */
+  async #tryCritical(workerId: WorkerId, room: CriticalRoom): Promise<number> {
+    try {
+      return await this.#takeCritical(workerId, room);
+    } catch (error) {
+      if (!(error instanceof OperatingError) || !error.retryable) throw error;
+      this.#failure = error;
+      return 0;
+    }
   }
 
   /** Critical tasks that nobody has made yet, straight into our hands. */
