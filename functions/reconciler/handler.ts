@@ -27,15 +27,15 @@ export { metrics };
 
 const retention = retentionOf(env);
 
-let awaySinceMs: number | null = null;
+/** By name of the shard. */
+const awaySinceMs = new Map<string, number>();
 
 /** What is wrong, for whoever asks where it is one process: on one machine. */
 export function wrong(): string[] {
-  if (awaySinceMs === null) return [];
-  const since = new Date(awaySinceMs).toISOString();
-  return [
-    `the database is away since ${since}: no executor is fenced and no job given back meanwhile; looked again every 2 s`,
-  ];
+  return [...awaySinceMs].map(
+    ([shard, sinceMs]) =>
+      `the database of shard ${shard} is away since ${new Date(sinceMs).toISOString()}: no executor is fenced and no job given back meanwhile; looked again every 2 s`,
+  );
 }
 
 export async function handler(_event: unknown, invocation: Invocation): Promise<void> {
@@ -50,17 +50,20 @@ export async function handler(_event: unknown, invocation: Invocation): Promise<
 
 async function watchShard(shard: Shard, endMs: number): Promise<void> {
   const watched = watchBacklog({ shard, clock, logger, gauges: metrics }, endMs);
-  const passes = runPasses({ shard, clock, logger, retention }, endMs, countPass);
+  const passes = runPasses({ shard, clock, logger, retention }, endMs, (pass) =>
+    countPass(shard, pass),
+  );
   const ended = await Promise.allSettled([passes, watched]);
   for (const each of ended) if (each.status === "rejected") throw each.reason;
 }
 
-function countPass(pass: Pass | null): void {
-  awaySinceMs = pass === null ? (awaySinceMs ?? clock.nowMs()) : null;
+function countPass({ name }: Shard, pass: Pass | null): void {
   if (pass === null) {
+    if (!awaySinceMs.has(name)) awaySinceMs.set(name, clock.nowMs());
     metrics.count("passes_failed", 1);
     return;
   }
+  awaySinceMs.delete(name);
   metrics.count("passes", 1);
   metrics.count("fenced", pass.fenced);
   metrics.count("rescued", pass.pending);

@@ -185,7 +185,10 @@ test("a reconciler tells that it has no database, and counts whom it fences", as
   await until(base, isOk);
   proxy.pause();
   const { wrong } = await until(base, ({ status }, code) => status === "wrong" && code === 503);
-  assert.match(wrong.join("\n"), /^the database is away since 20\S+Z: no executor is fenced/);
+  assert.match(
+    wrong.join("\n"),
+    /^the database of shard 0 is away since 20\S+Z: no executor is fenced/,
+  );
   proxy.resume();
   await until(base, isOk);
   worker.signal("SIGKILL");
