@@ -55,18 +55,35 @@ export function faultOfUrl(text: string): string | null {
     : null;
 }
 
-export const headers = z
-  .record(z.string(), z.string())
+/** A record of headers. Of one that has more than `max` no entry is looked at: a body has room for a million. */
+export function headerRecord<Value extends z.ZodType>(value: Value, max: number) {
+  const refuseMany = (given: unknown, ctx: z.RefinementCtx) => {
+    const isMany = isRecord(given) && Object.keys(given).length > max;
+    if (isMany) ctx.addIssue({ code: "custom", message: `must have at most ${max} headers` });
+    return given;
+  };
+  return z.preprocess(refuseMany, z.record(z.string(), value)).meta({ maxProperties: max });
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export const headers = headerRecord(z.string(), HEADERS_MAX)
   .superRefine((all, ctx) => refuseHeaders(all, ctx))
   .describe(
     "Sent as they are written. Not those of the connection, nor the ones by which an endpoint knows our calls.",
   )
-  .meta({ maxProperties: HEADERS_MAX, propertyNames: { pattern: HEADER_NAME.source } });
+  .meta({ propertyNames: { pattern: HEADER_NAME.source } });
+
+/** A merge patch may take away as many as there can be, and set as many. */
+export const PATCHED_HEADERS_MAX = 2 * HEADERS_MAX;
+
+/** In a merge patch null takes a header away. What it sets is checked with the headers that it leaves. */
+export const headersPatch = headerRecord(z.string().nullable(), PATCHED_HEADERS_MAX);
 
 function refuseHeaders(all: Readonly<Record<string, string>>, ctx: z.RefinementCtx): void {
   const names = Object.keys(all);
-  if (names.length > HEADERS_MAX)
-    ctx.addIssue({ code: "custom", message: `must have at most ${HEADERS_MAX} headers` });
   const seen = new Set<string>();
   let bytes = 0;
   for (const name of names) {

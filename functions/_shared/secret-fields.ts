@@ -19,7 +19,13 @@ import {
 } from "#core/domain/target-auth.ts";
 import { AUTH_SECRET, headerSecret } from "#core/domain/task-secrets.ts";
 import type { SecretSetting, SecretSettings } from "#core/services/tasks/task-settings.ts";
-import { faultOfHeader, HEADER_NAME, url } from "./http-fields.ts";
+import {
+  faultOfHeader,
+  HEADER_NAME,
+  headerRecord,
+  PATCHED_HEADERS_MAX,
+  url,
+} from "./http-fields.ts";
 
 const CLIENT_LENGTH_MAX = 1_000;
 const SCOPE_LENGTH_MAX = 2_000;
@@ -37,8 +43,7 @@ const secretValue = z.union([z.string(), kept], {
   error: 'must be the secret as text, or {"fingerprint": …} as it was answered',
 });
 
-export const secretHeaders = z
-  .record(z.string(), secretValue)
+export const secretHeaders = headerRecord(secretValue, HEADERS_MAX)
   .superRefine((all, ctx) => {
     const seen = new Set<string>();
     for (const [name, value] of Object.entries(all)) {
@@ -54,12 +59,11 @@ export const secretHeaders = z
     "Headers whose values nobody can read again. Sent beside `headers`, and only to the origin of `url` that they were given for.",
   )
   .meta({
-    maxProperties: HEADERS_MAX,
     propertyNames: { pattern: HEADER_NAME.source, maxLength: SECRET_HEADER_NAME_LENGTH_MAX },
   });
 
-/** In a merge patch null takes a secret away. */
-export const secretHeadersPatch = z.record(z.string(), secretValue.nullable());
+/** In a merge patch null takes a secret away. All that it sets are sealed before anything else is known of its task. */
+export const secretHeadersPatch = headerRecord(secretValue.nullable(), PATCHED_HEADERS_MAX);
 
 const secretText = z
   .string()

@@ -22,7 +22,7 @@ import { parseSchedule } from "#core/domain/schedule.ts";
 import { CATCH_UPS } from "#core/domain/task.ts";
 import type { TaskSettings } from "#core/services/tasks/task-settings.ts";
 import { instant, line, pageQuery, timezone, wholeNumber } from "./field-types.ts";
-import { body, bodyBase64, headers, refuseTwoBodies, url } from "./http-fields.ts";
+import { body, bodyBase64, headers, headersPatch, refuseTwoBodies, url } from "./http-fields.ts";
 import {
   auth,
   namedSecrets,
@@ -97,7 +97,7 @@ const requestSchema = z
   .strictObject({
     method: method.default("POST"),
     url,
-    headers: headers.default({}),
+    headers: headers.prefault({}),
     secretHeaders: secretHeaders.optional(),
     auth: auth.nullish(),
     body: body.nullable().default(null),
@@ -286,7 +286,7 @@ export const taskPatchSchema = z.strictObject({
     .strictObject({
       method: method.nullish(),
       url: url.optional(),
-      headers: z.record(z.string(), z.string().nullable()).nullish(),
+      headers: headersPatch.nullish(),
       secretHeaders: secretHeadersPatch.nullish(),
       auth: auth.nullish(),
       body: body.nullish(),
@@ -322,7 +322,7 @@ export const runSchema = z
       .superRefine(refuseTwoBodies)
       .optional(),
   })
-  .default({});
+  .prefault({});
 
 export const listTasksQuery = z.strictObject({
   status: z.enum(["active", "paused", "completed"]).optional(),

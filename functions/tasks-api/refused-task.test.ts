@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OWN_HEADERS } from "#core/domain/own-headers.ts";
+import { SecretsUnavailable } from "#core/ports/secrets.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
 import { assertProblem, created, MINIMAL } from "#test/support/task-requests.ts";
 
@@ -146,6 +147,49 @@ test("a body of 256 KB is taken, one byte more is 413, counted in bytes", async 
   assertProblem(tooLarge, 413, ["request.body"]);
   assertProblem(await post({ bodyBase64: Buffer.alloc(262_145).toString("base64") }), 413);
   assert.equal((await post({ bodyBase64: Buffer.alloc(262_144).toString("base64") })).status, 201);
+});
+
+test("of too many headers none is looked at, or sealed: the record is refused as a whole", async () => {
+  const away = async () => {
+    throw new SecretsUnavailable("the key service does not answer");
+  };
+  await using api = await openApiInMemory({}, { generate: away, unwrap: away });
+  const { id } = await created(api.acme);
+  const path = `/v1/tasks/${id}`;
+  // Each would have its own fault.
+  const record = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`no name ${n}`, "€"]));
+  for (const field of ["headers", "secretHeaders"]) {
+    const names = [`request.${field}`];
+    const tooMany = { ...MINIMAL, request: { ...MINIMAL.request, [field]: record(51) } };
+    assertProblem(await api.acme("POST", "/v1/tasks", tooMany), 422, names);
+    assertProblem(await api.acme("PUT", "/v1/tasks/by-name/digest", tooMany), 422, names);
+    const bulk = await api.acme("POST", "/v1/tasks/bulk", { items: [MINIMAL, tooMany] });
+    const [taken, { status, problem }] = bulk.body.items;
+    assert.deepEqual([taken.status, status], [201, 422]);
+    const message = "must have at most 50 headers";
+    assert.deepEqual(problem.errors, [{ field: names[0], message }]);
+    for (const at of [path, path.slice(0, -8) + "0".repeat(8)]) {
+      const patch = { request: { [field]: record(101) } };
+      assertProblem(await api.acme("PATCH", at, patch), 422, names);
+    }
+  }
+  const run = { request: { headers: record(51) } };
+  assertProblem(await api.acme("POST", `${path}/run`, run), 422, ["request.headers"]);
+});
+
+test("a patch may take away as many headers as there are, and set as many", async () => {
+  await using api = await openApiInMemory();
+  const record = <Value>(from: number, value: Value) =>
+    Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`x-${from + n}`, value]));
+  for (const field of ["headers", "secretHeaders"]) {
+    const request = { ...MINIMAL.request, [field]: record(0, "a") };
+    const { id } = await created(api.acme, { request });
+    const patch = { request: { [field]: { ...record(0, null), ...record(50, "b") } } };
+    const { status, text, body } = await api.acme("PATCH", `/v1/tasks/${id}`, patch);
+    assert.equal(status, 200, text);
+    assert.deepEqual(Object.keys(body.request[field]).sort(), Object.keys(record(50, "")).sort());
+  }
 });
 
 test("a header called __proto__ is refused and not dropped", async () => {
