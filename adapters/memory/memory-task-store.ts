@@ -102,23 +102,49 @@ export class MemoryTaskStore implements TaskStore {
 
   list(
     tenantId: TenantId,
-    { status, priority, tag }: TaskFilter,
+    filter: TaskFilter,
     before: TaskId | null,
     limit: number,
+    downTo: TaskId | null = null,
   ): Promise<TaskWithVersion[]> {
+    const { priority, tag } = filter;
     return this.#tables.transact("list", () => {
-      const tasks = [...this.#tables.tasks.values()].filter(
+      const tasks = this.#listed(tenantId, filter, before).filter(
         (task) =>
-          task.tenantId === tenantId &&
-          task.status !== "deleted" &&
-          (before === null || task.id < before) &&
-          (status === null || task.status === status) &&
+          (downTo === null || task.id >= downTo) &&
           (priority === null || task.priority === priority) &&
           (tag === null || task.tags.includes(tag)),
       );
-      tasks.sort((a, b) => (a.id > b.id ? -1 : 1));
       return tasks.slice(0, limit).map((task) => this.#withVersion(task));
     });
+  }
+
+  findListedDownTo(
+    tenantId: TenantId,
+    filter: Pick<TaskFilter, "status">,
+    before: TaskId | null,
+    rows: number,
+  ): Promise<TaskId | null> {
+    return this.#tables.transact(
+      "findListedDownTo",
+      () => this.#listed(tenantId, filter, before)[rows - 1]?.id ?? null,
+    );
+  }
+
+  /** What a list goes over, newest first. */
+  #listed(
+    tenantId: TenantId,
+    { status }: Pick<TaskFilter, "status">,
+    before: TaskId | null,
+  ): Task[] {
+    const tasks = [...this.#tables.tasks.values()].filter(
+      (task) =>
+        task.tenantId === tenantId &&
+        task.status !== "deleted" &&
+        (before === null || task.id < before) &&
+        (status === null || task.status === status),
+    );
+    return tasks.sort((a, b) => (a.id > b.id ? -1 : 1));
   }
 
   edit<R>(

@@ -1,6 +1,7 @@
 /** Tasks of one shard. */
 import { assert } from "#core/domain/assert.ts";
 import type { TaskStore } from "#core/ports/task-store.ts";
+import { readTaskId } from "./cells.ts";
 import { createTask, createTasks } from "./create-tasks.ts";
 import { EDIT_WALK, editTask } from "./edit-task.ts";
 import { GROUP_WALK, goOnWithJobs, listUnfinished } from "./go-on-with-jobs.ts";
@@ -9,7 +10,7 @@ import { materializeDue } from "./materialize-due.ts";
 import { findAnswer } from "./once-per-key.ts";
 import { pruneRows, purgeTasks } from "./purge-tasks.ts";
 import { runNow, runTest } from "./run-now.ts";
-import { listTasksSql } from "./statements/list-tasks.ts";
+import { listTasksSql, selectTasksDownToSql } from "./statements/list-tasks.ts";
 import { lookAheadSql } from "./statements/look-ahead.ts";
 import {
   selectTaskByNameSql,
@@ -44,9 +45,13 @@ export function taskStore(
     async exists(tenantId, taskId) {
       return (await database.select(selectTaskExistsSql(tenantId, taskId))).length > 0;
     },
-    async list(tenantId, filter, before, limit) {
-      const rows = await database.select(listTasksSql(tenantId, filter, before, limit));
+    async list(tenantId, filter, before, limit, downTo = null) {
+      const rows = await database.select(listTasksSql(tenantId, filter, before, limit, downTo));
       return rows.map(readTaskWithVersion);
+    },
+    async findListedDownTo(tenantId, filter, before, rows) {
+      const [row] = await database.select(selectTasksDownToSql(tenantId, filter, before, rows));
+      return row === undefined ? null : readTaskId(row[0]);
     },
     edit: (tenantId, taskId, decide, retention, quota = null) =>
       editTask(database, { tenantId, taskId, quota }, decide, retention, walks.edit),

@@ -322,7 +322,7 @@ export const DRAIN_TOTAL_MS = 110_000;
 // A task of very many jobs.
 /** After this a pause, delete or resume begins no further group of them: 5 s for the last, and the request's 28 s are not over. */
 export const JOBS_CHANGE_MS_MAX = 20_000;
-/** For one page of a list by status, or one retry of all: rows read at a time to pass over what is not asked for, none after this long. */
+/** For one page of a list with a filter, or one retry of all: rows read at a time to pass over what is not asked for, none after this long. */
 export const LISTED_ROWS_MAX = 1_000;
 export const LISTED_ROWS_MS_MAX = 1_500;
 

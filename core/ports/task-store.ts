@@ -229,13 +229,28 @@ export interface TaskStore {
   /** Whether the tenant has, or had (deleted), a task of this id: its jobs stay readable. */
   exists(tenantId: TenantId, taskId: TaskId): Promise<boolean>;
 
-  /** Live tasks newest first: ids below `before`, at most `limit`. Large bodies may be left out, with their size in `bodyBytes`. */
+  /**
+   * Live tasks newest first: ids below `before`, down to `downTo` where it is given, at most `limit`. Large bodies may be left out, with
+   * their size in `bodyBytes`.
+   */
   list(
     tenantId: TenantId,
     filter: TaskFilter,
     before: TaskId | null,
     limit: number,
+    downTo?: TaskId | null,
   ): Promise<TaskWithVersion[]>;
+
+  /**
+   * Where a list by priority or tag may end that goes over `rows` tasks of the filter's status below `before`, whatever else they are: the
+   * id of the last of them, or null when there are fewer.
+   */
+  findListedDownTo(
+    tenantId: TenantId,
+    filter: Pick<TaskFilter, "status">,
+    before: TaskId | null,
+    rows: number,
+  ): Promise<TaskId | null>;
 
   /**
    * Locks a live task's row, lets `decide` (pure, synchronous, may run again after a deadlock) choose, and writes the choice in

@@ -206,7 +206,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     body: null,
     answers: {
       200: {
-        description: "One page.",
+        description: "One page; by priority or tag it may be short, or empty, and not be the last.",
         schema: taskPage,
         example: { items: [LISTED_TASK_EXAMPLE], nextCursor: null },
       },

@@ -103,8 +103,13 @@ async function list(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer>
   };
   const scope = { tenantId, list: "tasks", filter };
   const before = readCursor<TaskId>(scope, cursor, parseTaskId);
-  const page = await listTasks(deps, tenantId, filter, before, limit);
-  const text = writePage(page, presentTaskInList, ({ task }) => writeCursor(scope, task.id));
+  const { items, nextBefore } = await listTasks(deps, tenantId, filter, before, limit);
+  const endCursor = nextBefore === null ? null : writeCursor(scope, nextBefore);
+  const text = writePage(
+    { items, more: nextBefore !== null, endCursor },
+    presentTaskInList,
+    ({ task }) => writeCursor(scope, task.id),
+  );
   return { status: 200, body: { text } };
 }
 

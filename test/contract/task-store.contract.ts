@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import type { TaskId } from "#core/domain/ids.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { RETRY_DEFAULT } from "#core/domain/retry-policy.ts";
-import type { Task } from "#core/domain/task.ts";
+import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { TaskFilter } from "#core/ports/task-store.ts";
 import {
   AWKWARD,
@@ -167,6 +167,46 @@ function lists(open: OpenStore): void {
       assert.deepEqual(await page(null, 2), made.slice(0, 2));
       assert.deepEqual(await page(made[1] ?? null, 2), made.slice(2, 4));
       assert.deepEqual(await page(made[4] ?? null, 2), []);
+    }),
+  );
+
+  test(
+    "goes over a tenant's tasks in steps, of a status or of any: each that is listed is in one",
+    onStore(open, async (store) => {
+      const tenantId = makeTenant();
+      const nowMs = await dbNow(store);
+      for (let n = 0; n < 7; n++) {
+        const status = n % 3 === 0 ? "paused" : "active";
+        const tags = n % 2 === 0 ? ["even"] : [];
+        const task = { tenantId, status, tags } as const;
+        await store.shard.tasks.create(buildTask(nowMs + n, { task }));
+      }
+      const deleted = await addTask(store, { task: { tenantId, tags: ["even"] } });
+      await removeTask(store, deleted.task);
+      await addTask(store, { task: { tags: ["even"] } });
+      const { tasks } = store.shard;
+      for (const [status, rows, listed] of [
+        [null, 7, 4],
+        ["active", 4, 2],
+        ["paused", 3, 2],
+        ["completed", 0, 0],
+      ] as const) {
+        const filter = { ...everything, status, tag: "even" };
+        const whole = await tasks.list(tenantId, filter, null, 10);
+        assert.equal(whole.length, listed);
+        for (let size = 1; size <= 8; size++) {
+          const found: TaskWithVersion[] = [];
+          let before: TaskId | null = null;
+          let steps = 0;
+          do {
+            const downTo = await tasks.findListedDownTo(tenantId, filter, before, size);
+            found.push(...(await tasks.list(tenantId, filter, before, 10, downTo)));
+            before = downTo;
+            steps++;
+          } while (before !== null);
+          assert.deepEqual([found, steps], [whole, Math.floor(rows / size) + 1]);
+        }
+      }
     }),
   );
 

@@ -20,7 +20,7 @@ import {
   selectLettersDownToSql,
 } from "#adapters/mysql/statements/list-dead-letters.ts";
 import * as listRunning from "#adapters/mysql/statements/list-running.ts";
-import { listTasksSql } from "#adapters/mysql/statements/list-tasks.ts";
+import { listTasksSql, selectTasksDownToSql } from "#adapters/mysql/statements/list-tasks.ts";
 import { lockTenantSql } from "#adapters/mysql/statements/lock-tenant.ts";
 import { lockLeaseSql, lockWorkerSql } from "#adapters/mysql/statements/lock-worker.ts";
 import { lookAheadSql } from "#adapters/mysql/statements/look-ahead.ts";
@@ -289,12 +289,20 @@ function singles(): Sample[] {
     }),
     insertTaskVersionSql: insertTaskVersion.insertTaskVersionSql(versionOf(id)),
     updateTaskSql: updateTaskSql(task, versionOf(id)),
-    listTasksSql: listTasksSql(TENANT, tasksFilter, id, 50),
+    listTasksSql: listTasksSql(TENANT, tasksFilter, id, 50, id),
     "listTasksSql, plain": listTasksSql(
       TENANT,
       { status: null, priority: null, tag: null },
       null,
       50,
+      null,
+    ),
+    selectTasksDownToSql: selectTasksDownToSql(TENANT, { status: null }, id, 5_000),
+    "selectTasksDownToSql, by status": selectTasksDownToSql(
+      TENANT,
+      { status: "completed" },
+      null,
+      5_000,
     ),
     selectTaskSql: selectTask.selectTaskSql(TENANT, id, "update"),
     selectTaskByNameSql: selectTask.selectTaskByNameSql(TENANT, "task 7"),
@@ -303,6 +311,7 @@ function singles(): Sample[] {
       { status: "paused", priority: null, tag: null },
       id,
       50,
+      null,
     ),
     reserveKeySql: idempotencyKeys.reserveKeySql(TENANT, KEY),
     selectKeySql: idempotencyKeys.selectKeySql(TENANT, KEY),
