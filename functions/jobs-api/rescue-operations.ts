@@ -45,6 +45,8 @@ export async function retryOperation(deps: RescueDeps, request: ApiRequest): Pro
       throw noSuchJob();
     case "not-dead":
       throw new HttpProblem(409, "the job is not dead: only dead jobs are retried");
+    case "test":
+      throw new HttpProblem(409, "the job is a test, which is sent once: test its task again");
     case "task-gone":
       throw new HttpProblem(409, "the job's task is deleted");
     case "attempts-full":

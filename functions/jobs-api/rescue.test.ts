@@ -83,6 +83,18 @@ test("a dead job goes on under its own id, with as many attempts more", async ()
   assertProblem(await api.acme("POST", `/v1/jobs/${ids[0]}/retry`), 409, /not dead/);
 });
 
+test("a failed test is not retried, here or archived: it is sent once", async () => {
+  const { api, ids } = await openWithDead(1);
+  await using _ = api;
+  const [id = ""] = ids;
+  api.shards.tables.jobs.set(jobOf(api, id).id, { ...jobOf(api, id), trigger: "test" });
+  const retry = () => api.acme("POST", `/v1/jobs/${id}/retry`);
+  assertProblem(await retry(), 409, /a test, which is sent once/);
+  assert.equal(jobOf(api, id).status, "dead");
+  await archive(api, id);
+  assertProblem(await retry(), 409, /a test, which is sent once/);
+});
+
 test("a retry with a key is one retry", async () => {
   const { api, ids } = await openWithDead(1);
   await using _ = api;

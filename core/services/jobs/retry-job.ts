@@ -28,6 +28,8 @@ export type Retried =
   | ({ readonly kind: "moved" } & JobWithRequest)
   | { readonly kind: "not-found" }
   | { readonly kind: "not-dead" }
+  /** A test, which is sent once. */
+  | { readonly kind: "test" }
   | { readonly kind: "task-gone" }
   | { readonly kind: "attempts-full" }
   /** It was a run by hand whose long body history has not kept. */
@@ -46,6 +48,7 @@ export async function retryJob(
   const shard = deps.shards.forJob(jobId);
   const job = await shard.jobs.find(tenantId, jobId);
   if (job === null) return retryArchived(deps, tenantId, jobId, idempotency, quotas);
+  if (job.trigger === "test") return { kind: "test" };
   const [{ request } = { request: null }] = await withRequests(shard, [job]);
   const keep = idempotency && {
     ...idempotency,
@@ -79,6 +82,7 @@ async function retryArchived(
   if (read.kind === "away") return { kind: "history-away" };
   const entry = read.value;
   if (entry === null) return { kind: "not-found" };
+  if (entry.job.trigger === "test") return { kind: "test" };
   if (entry.job.status !== "dead") return { kind: "not-dead" };
   if (entry.payloadBody !== null) return { kind: "body-not-kept" };
   const { payload } = entry.job;
