@@ -96,6 +96,36 @@ export function jobListsContract(open: OpenStore): void {
   );
 
   test(
+    "a large request without a body has the size 0, also beside a payload of headers alone",
+    onStore(open, async (store) => {
+      const url = `https://example.com/${"x".repeat(4_000)}`;
+      const [headers, other] = ["a", "b"].map((name) => ({ [name]: "é".repeat(8_000) }));
+      const request = { method: "GET", url, headers: { ...headers }, body: null, bodyBase64: null };
+      const { task } = await addTask(store, { version: { request } });
+      const full = { ...request, method: "POST", body: "four" };
+      const withBody = await addTask(store, { version: { request: full } });
+      const nowMs = await dbNow(store);
+      const { tasks, jobs } = store.shard;
+      for (const [one, bytes] of [[task, 0] as const, [withBody.task, 4] as const]) {
+        await store.putJob(makeManualJob(one, "manual", nowMs, 1, { headers: { ...other } }));
+        const [version] = await tasks.loadVersions(
+          [{ taskId: one.id, requestVersion: 1 }],
+          "sizes",
+        );
+        const [listedTask] = await tasks.list(one.tenantId, NO_FILTER, null, 10);
+        const [job] = await jobs.listByTask(one.tenantId, one.id, ALL, null, 10);
+        assert(version !== undefined && listedTask !== undefined && job !== undefined);
+        const requests = [
+          version.request,
+          listedTask.version.request,
+          requestOfJob(job, version.request),
+        ];
+        assert.deepEqual(requests.map(sizeOf), [bytes, bytes, bytes]);
+      }
+    }),
+  );
+
+  test(
     "goes over letters in steps, whatever they are of: each that is shown is in one, also where several died at once",
     onStore(open, async (store) => {
       const { task } = await addTask(store);
