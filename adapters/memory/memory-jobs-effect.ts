@@ -114,8 +114,9 @@ function eventOfEffect(tables: MemoryTables, task: Task, effect: JobsEffect): Jo
     case "remove-planned":
       return effect;
     case "resume": {
+      const { requestVersion: taskVersion, timeoutMs, maxAttempts: moreAttempts } = task;
       const { limitKey = null } = tables.lineOf(task);
-      return { kind: "resume", taskVersion: task.requestVersion, limitKey };
+      return { kind: "resume", taskVersion, timeoutMs, moreAttempts, limitKey };
     }
     default:
       return unreachable(effect);

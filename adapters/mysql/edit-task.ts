@@ -187,13 +187,13 @@ interface LimitLine {
 /** As write. */
 async function changeJobs(
   session: Session,
-  task: Pick<Task, "id" | "requestVersion"> & Pick<Locked, "jobsBelow"> & LimitLine,
+  task: Task & Pick<Locked, "jobsBelow"> & LimitLine,
   effect: JobsEffect,
   nowMs: number,
   retention: Retention,
   bounds: WalkBounds,
 ): Promise<JobId | null> {
-  const { id: taskId, requestVersion, limitKey } = task;
+  const { id: taskId, limitKey } = task;
   switch (effect.kind) {
     case "keep":
       return task.jobsBelow;
@@ -214,7 +214,7 @@ async function changeJobs(
       await inGroups(paused, async (ids) => {
         await session.select(lockJobsSql(ids));
         await session.write(resumeRunningJobsSql(ids));
-        const resumed = resumeClaimedJobsSql(ids, nowMs, requestVersion, limitKey);
+        const resumed = resumeClaimedJobsSql(ids, nowMs, task, limitKey);
         const lined = (await session.write(resumed)) > 0 && limitKey !== null;
         if (lined) await session.write(lineUpSql(ids.map((id) => ({ id }))));
         await session.write(deleteUnclaimedJobsSql(ids, nowMs));

@@ -13,6 +13,8 @@ import { REASON_CANCELLED, REASON_DELETED, REASON_PAUSED } from "./job.ts";
 import { FROZEN_MS } from "./limits.ts";
 
 const BACK = { status: "pending", workerId: null } as const;
+/** By a resume, after two attempts. */
+const RENEWED = { taskVersion: 9, timeoutMs: 7_000, maxAttempts: 10 };
 const LINED_UP = { status: "waiting", limitKey: LINE } as const;
 
 const cancels = (reason: string): Row => ({
@@ -53,7 +55,7 @@ const TABLE: Record<keyof typeof TASK_EVENTS, Row> = {
     "cancelled: paused, never claimed, ahead": "removed",
     "cancelled: paused, claimed, ahead": {
       ...BACK,
-      taskVersion: 9,
+      ...RENEWED,
       runAtMs: LATER,
       dueAtMs: LATER,
       reason: null,
@@ -62,7 +64,7 @@ const TABLE: Record<keyof typeof TASK_EVENTS, Row> = {
     },
     "cancelled: paused, holder named, ahead": {
       ...BACK,
-      taskVersion: 9,
+      ...RENEWED,
       runAtMs: LATER,
       dueAtMs: LATER,
       reason: null,

@@ -6,6 +6,7 @@ import {
   HOLDER_EVENTS,
   LINE,
   NOW,
+  PRESENT,
   RECORD,
   running,
   STATES,
@@ -66,7 +67,7 @@ describe("every state with every event", () => {
     const other = "acme" as LimitKey;
     const resumed = applyEvent(
       { ...STATES["cancelled: paused, claimed, ahead"], limitKey: LINE },
-      { kind: "resume", taskVersion: 9, limitKey: other },
+      { kind: "resume", ...PRESENT, limitKey: other },
       CONTEXT,
     );
     assert(resumed.kind === "moved");

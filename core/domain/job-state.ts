@@ -37,10 +37,12 @@ export type JobEvent =
     } & Held)
   | { readonly kind: "rescue"; readonly claimNo: number }
   | { readonly kind: "cancel"; readonly reason: string }
-  /** `limitKey`: the line of the task's jobs by now. */
+  /** Of the task by now; `limitKey` is the line of its jobs. */
   | {
       readonly kind: "resume";
       readonly taskVersion: number;
+      readonly timeoutMs: number;
+      readonly moreAttempts: number;
       readonly limitKey: LimitKey | null;
     }
   | { readonly kind: "remove-planned" }
@@ -266,7 +268,7 @@ function cancel(job: Job, reason: string, context: Context): Transition {
 /** Takes a pause back: from what still runs, and from what it cancelled and is not due yet. */
 function resume(
   job: Job,
-  { taskVersion, limitKey }: Extract<JobEvent, { kind: "resume" }>,
+  { taskVersion, timeoutMs, moreAttempts, limitKey }: Extract<JobEvent, { kind: "resume" }>,
   context: Context,
 ): Transition {
   if (job.status === "running")
@@ -277,6 +279,8 @@ function resume(
   const revived: Job = {
     ...job,
     taskVersion,
+    timeoutMs,
+    maxAttempts: job.attempt - job.lost + moreAttempts,
     limitKey,
     runAtMs: job.scheduledAtMs,
     reason: null,

@@ -206,12 +206,14 @@ class Model {
       case "report":
         return this.#report(one.told, nowMs);
       case "effect": {
+        const { timeoutMs, maxAttempts: moreAttempts } = this.#task;
+        const limitKey = this.#isLimited ? this.#line : null;
         await writeEdit(this.#store, this.#task, {}, one.effect);
         const event: JobEvent =
           one.effect.kind === "cancel"
             ? one.effect
             : one.effect.kind === "resume"
-              ? { kind: "resume", taskVersion: 1, limitKey: this.#isLimited ? this.#line : null }
+              ? { kind: "resume", taskVersion: 1, timeoutMs, moreAttempts, limitKey }
               : { kind: "remove-planned" };
         return new Map([...this.#jobs.keys()].map((jobId) => [jobId, event]));
       }

@@ -159,12 +159,14 @@ function resumes(open: OpenStore): void {
       await store.shard.jobs.giveBack([heldKey(held, workerId)], RETENTION);
       const cancelled = await readJob(store, held);
       assert.deepEqual([cancelled.status, cancelled.cancelReason], ["cancelled", REASON_PAUSED]);
-      await addVersion(store, task, 2);
+      const present = { timeoutMs: 5_000, maxAttempts: 2 };
+      await addVersion(store, task, 2, present);
       await resume(store, task);
       assert.deepEqual(await readJob(store, held), {
         ...cancelled,
         status: "pending",
         taskVersion: 2,
+        ...present,
         runAtMs: held.scheduledAtMs,
         dueAtMs: held.scheduledAtMs,
         reason: null,
@@ -341,11 +343,16 @@ function rescuedAndCancelled(job: Job): Job {
 }
 
 /** An edit of the request, while paused: a newer version, and what jobs get from now on. */
-async function addVersion(store: ContractStore, task: Task, requestVersion: number): Promise<void> {
+async function addVersion(
+  store: ContractStore,
+  task: Task,
+  requestVersion: number,
+  { timeoutMs, maxAttempts }: Pick<Task, "timeoutMs" | "maxAttempts">,
+): Promise<void> {
   const decide = ({ task: locked, version }: LockedTask): TaskEdit<never> => ({
     kind: "write",
-    task: { ...locked, requestVersion },
-    newVersion: { ...version, requestVersion },
+    task: { ...locked, requestVersion, timeoutMs, maxAttempts },
+    newVersion: { ...version, requestVersion, timeoutMs, retry: { ...version.retry, maxAttempts } },
     jobsEffect: { kind: "keep" },
     makeJobs: [],
   });

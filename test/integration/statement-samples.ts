@@ -181,7 +181,7 @@ function groups(size: number): Sample[] {
     deletePlannedJobsSql: editJobs.deletePlannedJobsSql(jobIds),
     deleteUnclaimedJobsSql: editJobs.deleteUnclaimedJobsSql(jobIds, NOW_MS),
     lockJobsSql: editJobs.lockJobsSql(jobIds),
-    resumeClaimedJobsSql: editJobs.resumeClaimedJobsSql(jobIds, NOW_MS, 1, null),
+    resumeClaimedJobsSql: editJobs.resumeClaimedJobsSql(jobIds, NOW_MS, sampleTask(0), null),
     resumeRunningJobsSql: editJobs.resumeRunningJobsSql(jobIds),
     claimJobsSql: claimJobsSql(jobs, WORKER, NOW_MS),
     "claimJobsSql, from lines": claimJobsSql(jobs, WORKER, NOW_MS, "waiting"),

@@ -180,12 +180,15 @@ export const HOLDER_EVENTS = {
   "rescue, stale": { kind: "rescue", claimNo: 1 },
 } satisfies Record<string, JobEvent>;
 
+/** What a resume finds of the task. */
+export const PRESENT = { taskVersion: 9, timeoutMs: 7_000, moreAttempts: 8 };
+
 /** What its task, the caller or a limit does to it. */
 export const TASK_EVENTS = {
   pause: { kind: "cancel", reason: REASON_PAUSED },
   delete: { kind: "cancel", reason: REASON_DELETED },
   "cancel by the caller": { kind: "cancel", reason: REASON_CANCELLED },
-  resume: { kind: "resume", taskVersion: 9, limitKey: null },
+  resume: { kind: "resume", ...PRESENT, limitKey: null },
   "remove planned": { kind: "remove-planned" },
   retry: { kind: "retry", moreAttempts: 3 },
   "line up": { kind: "line-up", limitKey: LINE },

@@ -14,6 +14,7 @@ import type { JobId, TaskId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { REASON_PAUSED } from "#core/domain/job.ts";
 import { FROZEN_MS } from "#core/domain/limits.ts";
+import type { Task } from "#core/domain/task.ts";
 import { columns, instant, integer, interval, jobIdsFrom, taskId, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 
@@ -124,11 +125,13 @@ export function resumeRunningJobsSql(jobs: readonly JobId[]): string {
 export function resumeClaimedJobsSql(
   jobs: readonly JobId[],
   nowMs: number,
-  requestVersion: number,
+  task: Pick<Task, "requestVersion" | "timeoutMs" | "maxAttempts">,
   limitKey: LimitKey | null,
 ): string {
   const assignments = [
-    `jobs.task_version = ${integer(requestVersion)}`,
+    `jobs.task_version = ${integer(task.requestVersion)}`,
+    `jobs.timeout_ms = ${integer(task.timeoutMs)}`,
+    `jobs.max_attempts = jobs.attempt - jobs.lost + ${integer(task.maxAttempts)}`,
     "jobs.run_at = jobs.scheduled_at",
     "jobs.due_at = jobs.scheduled_at",
     `jobs.limit_key = ${text(limitKey)}`,
