@@ -965,11 +965,11 @@ export interface Api {
   getTask(args: GetTaskArgs): Promise<Answer<Task>>;
   /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Those planned for the next 30 s are called also when `schedule`, `startAt` or `endAt` changes; a pause before it cancels them, if its resume comes after their times. A `request.url` with another scheme, host or port takes the task's secrets given anew, or taken away, as in a PUT: each is sent only to the origin that it was given for. Jobs that keep a request to another origin end dead, uncalled. Needs the scope `write`. */
   editTask(args: EditTaskArgs): Promise<Answer<Task>>;
-  /** Delete a task. Its name is free at once. Its jobs stay readable; those that have not begun are cancelled. 503 that says so: more jobs than one request gets through; ask again until it is 204 or 404. Needs the scope `write`. */
+  /** Delete a task. Its name is free at once. Its jobs stay readable; those that wait, between two attempts too, are cancelled. 503 that says so: more jobs than one request gets through; ask again until it is 204 or 404. Needs the scope `write`. */
   deleteTask(args: DeleteTaskArgs): Promise<Answer<null>>;
-  /** Pause a task. Jobs that have not begun are cancelled. Pausing a paused task changes nothing. 503 that says so: more jobs than one request gets through; ask again until it is 200. Needs the scope `write`. */
+  /** Pause a task. Jobs that wait are cancelled for good: between two attempts too, and dead ones that are to be retried. Of a call under way a success counts, and a failure is not retried. A resume takes back scheduled runs whose time is still to come, no other job. Pausing a paused task changes nothing. 503 that says so: more jobs than one request gets through; ask again until it is 200. Needs the scope `write`. */
   pauseTask(args: PauseTaskArgs): Promise<Answer<Task>>;
-  /** Resume a task. It goes on from now. What passed meanwhile is one cancelled job, and never runs. Needs the scope `write`. */
+  /** Resume a task. It goes on from now. What passed meanwhile is one cancelled job, and never runs; nor do jobs that the pause has cancelled, but for scheduled runs whose time is still to come. Needs the scope `write`. */
   resumeTask(args: ResumeTaskArgs): Promise<Answer<Task>>;
   /** Run a task now. Works while it is paused or completed too. What is given is laid over the task's request, for this run. Needs the scope `write`. */
   runTask(args: RunTaskArgs): Promise<Answer<Job>>;

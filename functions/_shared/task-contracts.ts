@@ -245,7 +245,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     tag: "tasks",
     summary: "Delete a task",
     description:
-      "Its name is free at once. Its jobs stay readable; those that have not begun are cancelled. 503 that says so: more jobs than one request gets through; ask again until it is 204 or 404.",
+      "Its name is free at once. Its jobs stay readable; those that wait, between two attempts too, are cancelled. 503 that says so: more jobs than one request gets through; ask again until it is 204 or 404.",
     query: null,
     headers: ["if-match"],
     body: null,
@@ -256,7 +256,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     tag: "tasks",
     summary: "Pause a task",
     description:
-      "Jobs that have not begun are cancelled. Pausing a paused task changes nothing. 503 that says so: more jobs than one request gets through; ask again until it is 200.",
+      "Jobs that wait are cancelled for good: between two attempts too, and dead ones that are to be retried. Of a call under way a success counts, and a failure is not retried. A resume takes back scheduled runs whose time is still to come, no other job. Pausing a paused task changes nothing. 503 that says so: more jobs than one request gets through; ask again until it is 200.",
     query: null,
     body: NOTHING,
     answers: { 200: theTask },
@@ -265,7 +265,8 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
   resumeTask: {
     tag: "tasks",
     summary: "Resume a task",
-    description: "It goes on from now. What passed meanwhile is one cancelled job, and never runs.",
+    description:
+      "It goes on from now. What passed meanwhile is one cancelled job, and never runs; nor do jobs that the pause has cancelled, but for scheduled runs whose time is still to come.",
     query: null,
     body: NOTHING,
     answers: { 200: theTask },

@@ -4,7 +4,7 @@ import { type Change, changeWithJobs } from "./finish-jobs.ts";
 import type { TaskServiceDeps } from "./task-settings.ts";
 
 /**
- * Pauses a live task: its jobs that have not begun end as cancelled, and no call starts later than 3 s after. Also beyond a quota: who
+ * Pauses a live task: its jobs that wait end as cancelled, and no call starts later than 3 s after. Also beyond a quota: who
  * wants calls to stop is not to be refused.
  */
 export function pauseTask(
