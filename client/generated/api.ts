@@ -282,7 +282,7 @@ export type Task = {
   readonly nextRunAt: string | null;
   /** Why its schedule cannot go on. */
   readonly error: string | null;
-  /** The ETag; grows with every change by a caller. */
+  /** Grows with every change by a caller, and the ETag with it. */
   readonly version: number;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -359,7 +359,7 @@ export type ListedTask = {
   readonly nextRunAt: string | null;
   /** Why its schedule cannot go on. */
   readonly error: string | null;
-  /** The ETag; grows with every change by a caller. */
+  /** Grows with every change by a caller, and the ETag with it. */
   readonly version: number;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -809,7 +809,7 @@ export interface CreateTasksArgs {
 export interface PutTaskArgs {
   /** The task's name, percent-encoded. */
   readonly name: string;
-  /** The ETag of the version to change, with its quotes, or several, separated by commas; another version is left alone, with 412. */
+  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. */
   readonly ifMatch?: string;
   /** `*`: create only; a task that exists is left alone, with 412. */
   readonly ifNoneMatch?: string;
@@ -824,7 +824,7 @@ export interface GetTaskArgs {
 export interface EditTaskArgs {
   /** The task's id. */
   readonly taskId: string;
-  /** The ETag of the version to change, with its quotes, or several, separated by commas; another version is left alone, with 412. */
+  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. */
   readonly ifMatch?: string;
   readonly body: TaskPatch;
 }
@@ -832,7 +832,7 @@ export interface EditTaskArgs {
 export interface DeleteTaskArgs {
   /** The task's id. */
   readonly taskId: string;
-  /** The ETag of the version to change, with its quotes, or several, separated by commas; another version is left alone, with 412. */
+  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. */
   readonly ifMatch?: string;
 }
 

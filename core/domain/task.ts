@@ -57,7 +57,7 @@ export interface Task {
   readonly nextRunAtMs: number | null;
   /** The latest occurrence that has a row; the next run is the first after it. */
   readonly madeUntilMs: number | null;
-  /** The ETag: grows with every edit, pause and resume, not by the scheduler. */
+  /** Grows with every edit, pause and resume, not by the scheduler. */
   readonly version: number;
   /** The newest row in task_versions: what new jobs get. */
   readonly requestVersion: number;
@@ -100,4 +100,17 @@ export interface TaskWithVersion {
   readonly version: TaskVersion;
   /** Its secrets as they are now, whatever version they came with, by name; absent when it has none. */
   readonly secrets?: readonly SecretMark[];
+}
+
+/** Characters at the end of an id, which are random. */
+const TAG_ID_LENGTH = 8;
+
+/** The ETag of a task as it is. No other task has it, as one might that gets its name later. */
+export function tagOf({ id, version }: Pick<Task, "id" | "version">): string {
+  return `${version}-${id.slice(-TAG_ID_LENGTH)}`;
+}
+
+/** Whether one of the tags is the task's, or its version alone, which lists and older answers tell. */
+export function isTagged(tags: readonly string[], task: Pick<Task, "id" | "version">): boolean {
+  return tags.includes(tagOf(task)) || tags.includes(String(task.version));
 }

@@ -52,7 +52,7 @@ export const PROBLEMS: Readonly<Partial<Record<ProblemStatus, DescribedProblem>>
   },
   412: {
     name: "PreconditionFailed",
-    description: "The task has gone on: it is not at the version that `If-Match` names.",
+    description: "The task has gone on, or is another one: `If-Match` does not name it as it is.",
     detail: "the task is at version 3, which If-Match does not name",
   },
   413: {
@@ -99,7 +99,7 @@ export const REQUEST_HEADERS: Readonly<Record<RequestHeader, OpenApiParameter>> 
     in: "header",
     required: false,
     description:
-      "The ETag of the version to change, with its quotes, or several, separated by commas; another version is left alone, with 412.",
+      "The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is.",
     schema: { type: "string" },
   },
   "if-none-match": {
@@ -121,8 +121,9 @@ export const REQUEST_HEADERS: Readonly<Record<RequestHeader, OpenApiParameter>> 
 
 const ANSWER_HEADERS: Readonly<Record<AnswerHeader, OpenApiHeader>> = {
   etag: {
-    description: "The task's version, for `If-Match`.",
-    schema: { type: "string", pattern: '^"[0-9]+"$' },
+    description:
+      "The task as it is, for `If-Match`. No other task has it, as one might that gets its name later.",
+    schema: { type: "string", pattern: '^"[^"]+"$' },
   },
   location: { description: "Where to read it.", schema: { type: "string" } },
   "idempotency-replayed": {

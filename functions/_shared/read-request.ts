@@ -48,10 +48,10 @@ export function queryOf(
 }
 
 /**
- * The versions that If-Match names, any of which will do; null when any at all will. Tags that cannot be ours match nothing. Throws 422
- * for what is no tag: a version without its quotes, answered as one that has passed, would be read anew and sent so for ever.
+ * The tags that If-Match names, any of which will do; null when any at all will. A weak one names nothing. Throws 422 for what is no tag:
+ * a version without its quotes, answered as one that has passed, would be read anew and sent so for ever.
  */
-export function ifVersionsOf({ header }: ApiRequest): readonly number[] | null {
+export function ifTagsOf({ header }: ApiRequest): readonly string[] | null {
   const value = header("if-match")?.trim();
   if (value === undefined || value === "" || value === "*") return null;
   const tags = value.split(",").flatMap((tag) => tag.trim() || []);
@@ -59,15 +59,5 @@ export function ifVersionsOf({ header }: ApiRequest): readonly number[] | null {
     throw fieldsProblem([
       { field: "If-Match", message: 'has to be an ETag in its quotes, such as "3"' },
     ]);
-  return tags.flatMap((tag) => {
-    const version = /^"(\d{1,15})"$/.exec(tag)?.[1];
-    return version === undefined ? [] : [Number(version)];
-  });
-}
-
-/** 412: the task has gone on since the caller read it. */
-export function versionMismatch(version: number): HttpProblem {
-  return new HttpProblem(412, `the task is at version ${version}, which If-Match does not name`, {
-    headers: { etag: `"${version}"` },
-  });
+  return tags.flatMap((tag) => (tag.startsWith('"') ? [tag.slice(1, -1)] : []));
 }

@@ -83,7 +83,7 @@ const taskFields = {
     .nullable()
     .describe("The next run that is not planned yet; null when there is none, or while paused."),
   error: z.string().nullable().describe("Why its schedule cannot go on."),
-  version: z.int().min(1).describe("The ETag; grows with every change by a caller."),
+  version: z.int().min(1).describe("Grows with every change by a caller, and the ETag with it."),
   createdAt: answeredInstant,
   updatedAt: answeredInstant,
 };

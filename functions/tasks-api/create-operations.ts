@@ -1,7 +1,7 @@
 /** Create, one and many, and PUT by name. */
 
 import { BULK_BYTES_MAX } from "#core/domain/limits.ts";
-import type { TaskWithVersion } from "#core/domain/task.ts";
+import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import { type Created, createTask } from "#core/services/tasks/create-task.ts";
 import { createTasks } from "#core/services/tasks/create-tasks.ts";
 import { type Expected, putTask } from "#core/services/tasks/put-task.ts";
@@ -10,7 +10,7 @@ import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
 import { noQuery } from "../_shared/field-types.ts";
 import { idempotencyOf, replay } from "../_shared/idempotent.ts";
 import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
-import { ifVersionsOf, queryOf } from "../_shared/read-request.ts";
+import { ifTagsOf, queryOf } from "../_shared/read-request.ts";
 import { bulkSchema, taskName, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { presentProblem, refuseLargeAnswer } from "./bulk-answer.ts";
@@ -109,7 +109,7 @@ export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): 
         body: { json: presentTask(put.current) },
       };
     case "mismatch":
-      throw unexpected(put.version);
+      throw unexpected(put.task);
     default:
       throw problemOfCreation(put);
   }
@@ -131,12 +131,13 @@ function expectedOf(request: ApiRequest): Expected {
     throw fieldsProblem([{ field: "If-None-Match", message: "can only be *" }]);
   }
   if (request.header("if-match")?.trim() === "*") return { kind: "something" };
-  const versions = ifVersionsOf(request);
-  return versions === null ? { kind: "anything" } : { kind: "version", versions };
+  const tags = ifTagsOf(request);
+  return tags === null ? { kind: "anything" } : { kind: "tagged", tags };
 }
 
-function unexpected(version: number | null): HttpProblem {
-  if (version === null) return new HttpProblem(412, "there is no task of this name");
-  const detail = `the task of this name is at version ${version}, which the request does not expect`;
-  return new HttpProblem(412, detail, { headers: { etag: `"${version}"` } });
+function unexpected(task: Task | null): HttpProblem {
+  if (task === null) return new HttpProblem(412, "there is no task of this name");
+  const etag = etagOf(task);
+  const detail = `the task of this name has the ETag ${etag}, which the request does not expect`;
+  return new HttpProblem(412, detail, { headers: { etag } });
 }

@@ -233,7 +233,7 @@ test("PUT makes the task of that name, then replaces it as a whole, and keeps it
     [replaced.status, replaced.body.id, replaced.body.tags, replaced.body.priority],
     [200, made.body.id, [], "normal"],
   );
-  assert.equal(replaced.headers.get("etag"), '"2"');
+  assert.match(replaced.headers.get("etag") ?? "", /^"2-/);
   assert.equal(replaced.body.nextRunAt, made.body.nextRunAt);
   assertProblem(await api.acme("PUT", path, { ...HOURLY, name: "other" }), 422, /^name: /);
   assertProblem(await api.acme("PUT", "/v1/tasks/by-name/%20a", HOURLY), 422, /^name: /);
@@ -284,13 +284,32 @@ test("PUT honours If-Match and If-None-Match", async () => {
   assertProblem(await put({ "if-none-match": '"1"' }), 422, /only be \*/);
   assert.equal((await put({ "if-none-match": "*" })).status, 201);
   const exists = await put({ "if-none-match": "*" });
-  assertProblem(exists, 412, /version 1/);
-  assert.equal(exists.headers.get("etag"), '"1"');
-  assertProblem(await put({ "if-match": '"7"' }), 412, /version 1/);
+  const etag = exists.headers.get("etag") ?? "";
+  assertProblem(exists, 412, new RegExp(`has the ETag ${etag},`));
+  assertProblem(await put({ "if-match": '"7"' }), 412, new RegExp(etag));
+  assert.equal((await put({ "if-match": etag })).status, 200);
   assertProblem(await put({ "if-match": "1" }), 422, /^If-Match: has to be an ETag in its quotes/);
   assert.equal((await put({ "if-match": '"1"' })).status, 200);
   assert.equal((await put({ "if-match": '"7", "1"' })).status, 200);
   assert.equal((await put({ "if-match": "*" })).status, 200);
+});
+
+test("an ETag is of a task, not of its name: the one that is made under the name of another has its own", async () => {
+  await using api = await openApiInMemory();
+  const path = "/v1/tasks/by-name/digest";
+  const first = await api.acme("PUT", path, HOURLY);
+  const headers = { "if-match": first.headers.get("etag") ?? "" };
+  assert.equal((await api.acme("PUT", path, HOURLY, { headers })).status, 200);
+  await api.acme("DELETE", `/v1/tasks/${first.body.id}`);
+  const second = await api.acme("PUT", path, { ...HOURLY, description: "another's" });
+  assert.deepEqual([second.status, second.body.version], [201, first.body.version]);
+  const stale = await api.acme("PUT", path, HOURLY, { headers });
+  assert.equal(stale.status, 412);
+  assert.equal(stale.headers.get("etag"), second.headers.get("etag"));
+  const byId = `/v1/tasks/${second.body.id}`;
+  for (const method of ["PATCH", "DELETE"])
+    assert.equal((await api.acme(method, byId, {}, { headers })).status, 412, method);
+  assert.deepEqual((await api.acme("GET", byId)).body, second.body);
 });
 
 test("20 PUTs of one new name at once: one makes it, all succeed", async () => {

@@ -6,18 +6,19 @@ import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
 import type { ApiAnswer, ApiRequest } from "../_shared/api-event.ts";
 import { noQuery } from "../_shared/field-types.ts";
 import { fieldsProblem, type HttpProblem } from "../_shared/problem.ts";
-import {
-  ifVersionsOf,
-  noSuchTask,
-  queryOf,
-  taskIdOf,
-  versionMismatch,
-} from "../_shared/read-request.ts";
+import { ifTagsOf, noSuchTask, queryOf, taskIdOf } from "../_shared/read-request.ts";
 import { secretsOf } from "../_shared/secret-fields.ts";
 import { taskPatchSchema, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { isObject, mergeTask } from "./merge-patch.ts";
-import { etagOf, nameTaken, presentSettings, presentTask, tooManyTasks } from "./present-task.ts";
+import {
+  etagOf,
+  nameTaken,
+  presentSettings,
+  presentTask,
+  tagMismatch,
+  tooManyTasks,
+} from "./present-task.ts";
 
 export async function editTaskOperation(
   deps: TaskServiceDeps,
@@ -33,7 +34,7 @@ export async function editTaskOperation(
     deps,
     tenantId,
     taskId,
-    ifVersionsOf(request),
+    ifTagsOf(request),
     (current) => applyPatch(current, patch),
     { quotas, secrets: secretsOf(given.request ?? {}) },
   );
@@ -81,7 +82,7 @@ function problemOfRefusal(refusal: Refusal): HttpProblem {
       return refusal.problem;
     case "invalid":
       return fieldsProblem(refusal.problems);
-    case "version-mismatch":
-      return versionMismatch(refusal.version);
+    case "tag-mismatch":
+      return tagMismatch(refusal.task);
   }
 }

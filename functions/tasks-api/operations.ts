@@ -25,13 +25,7 @@ import { writePage } from "../_shared/page.ts";
 import { presentJob } from "../_shared/present-job.ts";
 import { isoInstant } from "../_shared/present-request.ts";
 import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
-import {
-  ifVersionsOf,
-  noSuchTask,
-  queryOf,
-  taskIdOf,
-  versionMismatch,
-} from "../_shared/read-request.ts";
+import { ifTagsOf, noSuchTask, queryOf, taskIdOf } from "../_shared/read-request.ts";
 import type { OperationOf } from "../_shared/routes.ts";
 import { listTasksQuery, previewSchema, runSchema, upcomingQuery } from "../_shared/task-schema.ts";
 import { validate } from "../_shared/validate.ts";
@@ -44,7 +38,14 @@ import {
   listLimitsOperation,
   putLimitOperation,
 } from "./limit-operations.ts";
-import { etagOf, nameTaken, presentTask, presentTaskInList, tooManyTasks } from "./present-task.ts";
+import {
+  etagOf,
+  nameTaken,
+  presentTask,
+  presentTaskInList,
+  tagMismatch,
+  tooManyTasks,
+} from "./present-task.ts";
 import { serveDocs, serveOpenApi } from "./serve-docs.ts";
 import { listSigningOperation, rotateSigningOperation } from "./signing-operations.ts";
 import { testOperation } from "./test-operation.ts";
@@ -116,11 +117,11 @@ async function list(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer>
 async function remove(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
   const { tenantId } = request.principal;
-  const result = await deleteTask(deps, tenantId, taskIdOf(request), ifVersionsOf(request));
+  const result = await deleteTask(deps, tenantId, taskIdOf(request), ifTagsOf(request));
   if (result.kind === "not-found") throw noSuchTask();
   if (result.kind === "jobs-left") throw jobsLeft("deleted", "cancelled");
-  if (result.kind === "refused" && result.refusal.kind === "version-mismatch")
-    throw versionMismatch(result.refusal.version);
+  if (result.kind === "refused" && result.refusal.kind === "tag-mismatch")
+    throw tagMismatch(result.refusal.task);
   return { status: 204, body: null };
 }
 

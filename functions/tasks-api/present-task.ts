@@ -1,5 +1,5 @@
 /** A task as JSON: as it is answered, and as a PATCH is laid over it. */
-import type { Task, TaskWithVersion } from "#core/domain/task.ts";
+import { type Task, type TaskWithVersion, tagOf } from "#core/domain/task.ts";
 import type { OverQuota } from "#core/ports/task-store.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "../_shared/present-request.ts";
 import { HttpProblem } from "../_shared/problem.ts";
@@ -47,8 +47,14 @@ export function nameTaken(): HttpProblem {
 }
 
 /** The ETag of a task. */
-export function etagOf({ version }: Task): string {
-  return `"${version}"`;
+export function etagOf(task: Task): string {
+  return `"${tagOf(task)}"`;
+}
+
+/** 412: the task has gone on since the caller read it, or is another one. */
+export function tagMismatch(task: Task): HttpProblem {
+  const detail = `the task is at version ${task.version}, which If-Match does not name`;
+  return new HttpProblem(412, detail, { headers: { etag: etagOf(task) } });
 }
 
 function present(task: Task, version: TaskWithVersion["version"], request: unknown): unknown {

@@ -27,7 +27,7 @@ const OVERDUE_STEPS_MAX = 2_000;
 
 export type EditRefusal =
   | { readonly kind: "invalid"; readonly problems: readonly FieldProblem[] }
-  | { readonly kind: "version-mismatch"; readonly version: number };
+  | { readonly kind: "tag-mismatch"; readonly task: Task };
 
 export interface EditContext {
   /** A random run number, for the row of what passed. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { readJobId } from "#core/domain/ids.ts";
 import { REASON_DELETED, REASON_MISSED, REASON_PAUSED } from "#core/domain/job.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
-import type { Task } from "#core/domain/task.ts";
+import { type Task, tagOf } from "#core/domain/task.ts";
 import type { LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import { buildTask } from "#test/contract/builders.ts";
 import { decideDelete, decidePause, decideResume } from "./decide-pause.ts";
@@ -162,11 +162,14 @@ test("delete cancels the jobs and accounts for what was due and not made", () =>
 });
 
 test("delete of another version than asked for is refused", () => {
-  assert.equal(decideDelete(lock(), [5], CONTEXT).kind, "write");
-  assert.deepEqual(decideDelete(lock(), [4], CONTEXT), {
-    kind: "refuse",
-    refusal: { kind: "version-mismatch", version: 5 },
-  });
+  const locked = lock();
+  for (const tags of [[tagOf(locked.task)], ["4", "5"]])
+    assert.equal(decideDelete(locked, tags, CONTEXT).kind, "write");
+  for (const tags of [[tagOf({ ...locked.task, version: 4 })], ["4"], []])
+    assert.deepEqual(decideDelete(locked, tags, CONTEXT), {
+      kind: "refuse",
+      refusal: { kind: "tag-mismatch", task: locked.task },
+    });
 });
 
 test("what a resume kept, because it was claimed ahead, is not counted again when it has passed", () => {

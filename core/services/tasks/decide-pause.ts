@@ -2,7 +2,7 @@
 import { REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
 import { REASON_LENGTH_MAX } from "#core/domain/limits.ts";
 import { nextOccurrence, ScheduleError } from "#core/domain/schedule.ts";
-import type { Task } from "#core/domain/task.ts";
+import { isTagged, type Task } from "#core/domain/task.ts";
 import type { JobsEffect, LockedTask, TaskEdit } from "#core/ports/task-store.ts";
 import type { EditContext } from "./decide-edit.ts";
 import { lateRun } from "./moved-run.ts";
@@ -10,7 +10,7 @@ import { coverPassedRuns } from "./passed-runs.ts";
 
 export type StateRefusal =
   | { readonly kind: "completed" }
-  | { readonly kind: "version-mismatch"; readonly version: number };
+  | { readonly kind: "tag-mismatch"; readonly task: Task };
 
 const REFUSE_COMPLETED = { kind: "refuse", refusal: { kind: "completed" } } as const;
 
@@ -60,14 +60,14 @@ function continuation(task: Task, nowMs: number): Pick<Task, "status" | "nextRun
   }
 }
 
-/** `ifVersions` null deletes whatever version there is. */
+/** `ifTags` null deletes whatever version there is. */
 export function decideDelete(
   { task, secrets = [], nowMs, madeMs = [] }: LockedTask,
-  ifVersions: readonly number[] | null,
+  ifTags: readonly string[] | null,
   context: EditContext,
 ): TaskEdit<StateRefusal> {
-  if (ifVersions !== null && !ifVersions.includes(task.version))
-    return { kind: "refuse", refusal: { kind: "version-mismatch", version: task.version } };
+  if (ifTags !== null && !isTagged(ifTags, task))
+    return { kind: "refuse", refusal: { kind: "tag-mismatch", task } };
   const deleted: Task = { ...task, status: "deleted", nextRunAtMs: null };
   return {
     ...write(deleted, nowMs, { kind: "cancel", reason: REASON_DELETED }),

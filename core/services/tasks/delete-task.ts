@@ -12,14 +12,14 @@ interface Finished {
 }
 
 /**
- * Deletes a live task: its name is free at once, its jobs stay readable. With `ifVersions` only those versions of it. Of a deleted task:
+ * Deletes a live task: its name is free at once, its jobs stay readable. With `ifTags` only one that they name. Of a deleted task:
  * goes on with the jobs that its delete has left.
  */
 export async function deleteTask(
   deps: TaskServiceDeps,
   tenantId: TenantId,
   taskId: TaskId,
-  ifVersions: readonly number[] | null,
+  ifTags: readonly string[] | null,
 ): Promise<Change<StateRefusal> | Finished> {
   const { shards, clock, random, retention } = deps;
   const context = { run: randomRun(random.bytes(2)), retention };
@@ -28,12 +28,7 @@ export async function deleteTask(
   const result = await changeWithJobs(deps, task, "deleted", () =>
     shards
       .forTask(taskId)
-      .tasks.edit(
-        tenantId,
-        taskId,
-        (locked) => decideDelete(locked, ifVersions, context),
-        retention,
-      ),
+      .tasks.edit(tenantId, taskId, (locked) => decideDelete(locked, ifTags, context), retention),
   );
   if (result.kind !== "not-found") return result;
   switch (await finishJobs(deps, task, "deleted", endsAtMs)) {

@@ -1,7 +1,7 @@
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
 import type { Allowance, Quotas } from "#core/domain/quotas.ts";
-import type { TaskWithVersion } from "#core/domain/task.ts";
+import { isTagged, type TaskWithVersion } from "#core/domain/task.ts";
 import type { EditResult } from "#core/ports/task-store.ts";
 import { checkQuotas } from "./check-quotas.ts";
 import type { EditRefusal } from "./decide-edit.ts";
@@ -28,14 +28,14 @@ interface EditOptions {
 
 /**
  * Edits a live task. `apply` lays the caller's changes over the task as it is under its lock: pure, may be called again.
- * With `ifVersions` only those versions of the task are edited. What the edit changes has to keep to the quotas; a task that was
+ * With `ifTags` only a task that one of them names is edited. What the edit changes has to keep to the quotas; a task that was
  * completed and goes on counts as a new one.
  */
 export async function editTask<R>(
   { shards, random, retention, sealer, otherZoneData = false }: Omit<TaskServiceDeps, "clock">,
   tenantId: TenantId,
   taskId: TaskId,
-  ifVersions: readonly number[] | null,
+  ifTags: readonly string[] | null,
   apply: (current: TaskWithVersion) => Applied<R>,
   { quotas = null, secrets }: EditOptions = {},
 ): Promise<EditResult<EditRefusal | R>> {
@@ -45,9 +45,9 @@ export async function editTask<R>(
     tenantId,
     taskId,
     (locked) => {
-      const { version } = locked.task;
-      if (ifVersions !== null && !ifVersions.includes(version))
-        return { kind: "refuse", refusal: { kind: "version-mismatch", version } };
+      const { task } = locked;
+      if (ifTags !== null && !isTagged(ifTags, task))
+        return { kind: "refuse", refusal: { kind: "tag-mismatch", task } };
       const applied = apply(locked);
       if (applied.kind !== "ok") return applied;
       const problems = quotas === null ? [] : beyondQuotas(locked, applied.settings, quotas);

@@ -4,24 +4,24 @@ import type { TenantId } from "#core/domain/ids.ts";
 import { PUT_PAST_MS_MAX } from "#core/domain/limits.ts";
 import type { Allowance } from "#core/domain/quotas.ts";
 import { atInstantMs } from "#core/domain/schedule.ts";
-import type { TaskWithVersion } from "#core/domain/task.ts";
+import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Created } from "./create-task.ts";
 import { createTask } from "./create-task.ts";
 import { editTask } from "./edit-task.ts";
 import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
-/** What the caller expects to find: anything, nothing (create only), or one of those versions. */
+/** What the caller expects to find: anything, nothing (create only), something, or what one of the tags names. */
 export type Expected =
   | { readonly kind: "anything" }
   | { readonly kind: "nothing" }
   | { readonly kind: "something" }
-  | { readonly kind: "version"; readonly versions: readonly number[] };
+  | { readonly kind: "tagged"; readonly tags: readonly string[] };
 
 export type Put =
   | Exclude<Created, { readonly kind: "name-taken" }>
   | { readonly kind: "replaced"; readonly current: TaskWithVersion }
   /** Not what the caller expected; null when there is none. */
-  | { readonly kind: "mismatch"; readonly version: number | null };
+  | { readonly kind: "mismatch"; readonly task: Task | null };
 
 /** The name was taken, or freed, between looking and writing, every time. */
 class NameContended extends OperatingError {
@@ -61,8 +61,8 @@ async function tryPut(
 ): Promise<Put | null> {
   const found = await deps.shards.forTenant(tenantId).tasks.findByName(tenantId, settings.name);
   if (found === null) {
-    if (expected.kind === "something" || expected.kind === "version")
-      return { kind: "mismatch", version: null };
+    if (expected.kind === "something" || expected.kind === "tagged")
+      return { kind: "mismatch", task: null };
     const problem = refuseLongPast(settings, deps.clock.nowMs());
     if (problem !== null) return { kind: "invalid", problems: [problem] };
     const made = await createTask(deps, tenantId, settings, { quotas });
@@ -77,14 +77,14 @@ async function tryPut(
         return made;
     }
   }
-  if (expected.kind === "nothing") return { kind: "mismatch", version: found.task.version };
-  const ifVersions = expected.kind === "version" ? expected.versions : null;
+  if (expected.kind === "nothing") return { kind: "mismatch", task: found.task };
+  const ifTags = expected.kind === "tagged" ? expected.tags : null;
   const { id } = found.task;
   const edited = await editTask<{ readonly kind: "renamed" }>(
     deps,
     tenantId,
     id,
-    ifVersions,
+    ifTags,
     ({ task }) =>
       task.name === settings.name
         ? { kind: "ok", settings }
@@ -107,8 +107,8 @@ async function tryPut(
       switch (edited.refusal.kind) {
         case "renamed":
           return null;
-        case "version-mismatch":
-          return { kind: "mismatch", version: edited.refusal.version };
+        case "tag-mismatch":
+          return { kind: "mismatch", task: edited.refusal.task };
         case "invalid":
           return edited.refusal;
       }
