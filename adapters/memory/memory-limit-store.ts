@@ -3,6 +3,7 @@ import { assert } from "#core/domain/assert.ts";
 import {
   type CallLimit,
   effectiveLimit,
+  isSet,
   type LimitKey,
   slotsWithin,
   tenantKeyOf,
@@ -130,6 +131,14 @@ export class MemoryLimitStore implements LimitStore {
         .sort((a, b) => (a.key < b.key ? -1 : 1))
         .slice(0, max),
     );
+  }
+
+  countSet(tenantId: TenantId, max: number): Promise<number> {
+    return this.#tables.transact("countSet", () => {
+      const limits = [...this.#tables.callLimits.values()].map(({ limit }) => limit);
+      const set = limits.filter((limit) => tenantOf(limit.key) === tenantId && isSet(limit));
+      return Math.min(max, set.length);
+    });
   }
 
   put(key: LimitKey, changes: LimitChanges): Promise<CallLimit | null> {

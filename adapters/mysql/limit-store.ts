@@ -12,6 +12,7 @@ import { readInstant, readJobId } from "./cells.ts";
 import { holdForTasks } from "./line-up-jobs.ts";
 import type { Row } from "./pool.ts";
 import {
+  countSetLimitsSql,
   deleteLimitSql,
   deleteSlotsOfKeySql,
   listLimitsSql,
@@ -49,6 +50,10 @@ export function limitStore(database: Database): LimitStore {
     },
     async list(tenantId, after, max) {
       return (await database.select(listLimitsSql(tenantId, after, max))).map(readLimit);
+    },
+    async countSet(tenantId, max) {
+      const [row] = await database.select(countSetLimitsSql(tenantId, max));
+      return Number(row?.[0]);
     },
     put: (key, changes) => putLimit(database, key, changes),
     async countWaiting(keys, max) {

@@ -985,7 +985,7 @@ export interface Api {
   rotateSigningSecret(args?: RotateSigningSecretArgs): Promise<Answer<RotatedSecret>>;
   /** List the tenant's limits. That of all calls first, then by endpoint; those too that only the operator has set. Needs the scope `read`. */
   listLimits(args?: ListLimitsArgs): Promise<Answer<LimitPage>>;
-  /** Limit the calls to an endpoint, or all calls. It holds over all executors, for this tenant's calls; where several limits hold, each is kept. A job over a limit is `waiting`, which costs no attempt and holds no other job up. The limit is as the request says afterwards: what is not given is not limited. A change holds for calls that start after it; a new limit also for jobs that wait by then, but not for calls that executors have taken already. Needs the scope `write`. */
+  /** Limit the calls to an endpoint, or all calls. It holds over all executors, for this tenant's calls; where several limits hold, each is kept. A job over a limit is `waiting`, which costs no attempt and holds no other job up. The limit is as the request says afterwards: what is not given is not limited. A change holds for calls that start after it; a new limit also for jobs that wait by then, but not for calls that executors have taken already. A tenant may have set 1,000 at a time. Needs the scope `write`. */
   putLimit(args: PutLimitArgs): Promise<Answer<Limit>>;
   /** Take a limit away. What waits goes on. A cap that the operator has set stays. Needs the scope `write`. */
   deleteLimit(args?: DeleteLimitArgs): Promise<Answer<null>>;

@@ -67,6 +67,11 @@ export function effectiveLimit(
   };
 }
 
+/** Whether the tenant has set anything of it. */
+export function isSet({ concurrency, perSecond }: LimitValues): boolean {
+  return concurrency !== null || perSecond !== null;
+}
+
 function smaller(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b;
   return Math.min(a, b);

@@ -223,6 +223,8 @@ export const LIMIT_CONCURRENCY_MAX = 1_000;
 /** The slowest rate is a call in so many seconds. */
 export const LIMIT_SPACING_SECONDS_MAX = 100;
 export const LIMIT_PER_SECOND_MAX = 1_000;
+/** That a tenant has set at a time: each new one looks at all of its tasks. */
+export const LIMITS_SET_MAX = 1_000;
 export const LIMIT_WAITING_COUNTED_MAX = 1_000;
 /** Slots that were not used for so long go back. */
 export const LIMIT_IDLE_MS = 1_000;

@@ -116,6 +116,9 @@ export interface LimitStore {
   /** A tenant's limits by key, after `after`, its own first: at most `max`. */
   list(tenantId: TenantId, after: LimitKey | null, max: number): Promise<CallLimit[]>;
 
+  /** How many limits the tenant has set something of, counted up to `max`. */
+  countSet(tenantId: TenantId, max: number): Promise<number>;
+
   /**
    * Changes a limit, or makes one. It holds for calls that start from now on, of jobs made from now on; when it is new, also of those that
    * are in line and scheduled since LINE_UP_SINCE_MS ago (event 21), as far as LINE_UP_MS_MAX suffices. One that says nothing any more is

@@ -32,7 +32,7 @@ export const LIMIT_CONTRACTS = {
     tag: "limits",
     summary: "Limit the calls to an endpoint, or all calls",
     description:
-      "It holds over all executors, for this tenant's calls; where several limits hold, each is kept. A job over a limit is `waiting`, which costs no attempt and holds no other job up. The limit is as the request says afterwards: what is not given is not limited. A change holds for calls that start after it; a new limit also for jobs that wait by then, but not for calls that executors have taken already.",
+      "It holds over all executors, for this tenant's calls; where several limits hold, each is kept. A job over a limit is `waiting`, which costs no attempt and holds no other job up. The limit is as the request says afterwards: what is not given is not limited. A change holds for calls that start after it; a new limit also for jobs that wait by then, but not for calls that executors have taken already. A tenant may have set 1,000 at a time.",
     query: null,
     body: {
       schema: limitSchema,

@@ -2,6 +2,7 @@
 import { endpointKey, endpointOf, type LimitKey, tenantKey } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { Shards } from "#core/ports/shards.ts";
+import type { OverQuota } from "#core/ports/task-store.ts";
 import { type LimitWithWaiting, listLimits } from "#core/services/limits/list-limits.ts";
 import { putLimit } from "#core/services/limits/put-limit.ts";
 import { removeLimit } from "#core/services/limits/remove-limit.ts";
@@ -14,6 +15,7 @@ import { isoInstant } from "../_shared/present-request.ts";
 import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
 import { queryOf } from "../_shared/read-request.ts";
 import { validate } from "../_shared/validate.ts";
+import { QUOTA_RETRY_AFTER } from "./present-task.ts";
 
 interface LimitDeps {
   readonly shards: Shards;
@@ -36,7 +38,9 @@ export async function putLimitOperation(deps: LimitDeps, request: ApiRequest): P
   validate(noQuery, queryOf(request));
   const { endpoint, ...values } = validate(limitSchema, request.json);
   const key = keyOf(request.principal.tenantId, endpoint);
-  return { status: 200, body: { json: present(await putLimit(deps, key, values)) } };
+  const put = await putLimit(deps, key, values);
+  if (put.kind === "quota") throw tooManyLimits(put);
+  return { status: 200, body: { json: present(put) } };
 }
 
 export async function deleteLimitOperation(
@@ -47,6 +51,11 @@ export async function deleteLimitOperation(
   const removed = await removeLimit(deps, keyOf(request.principal.tenantId, endpoint));
   if (!removed) throw new HttpProblem(404, "there is no such limit");
   return { status: 204, body: null };
+}
+
+function tooManyLimits({ used, limit }: OverQuota): HttpProblem {
+  const detail = `the tenant has set ${used} limits, of at most ${limit}: take one away`;
+  return new HttpProblem(429, detail, { headers: QUOTA_RETRY_AFTER });
 }
 
 function keyOf(tenantId: TenantId, endpoint: string | null): LimitKey {

@@ -3,7 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { endpointKey, type LimitKey, tenantKey } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import { LIMIT_CONCURRENCY_MAX, LIMIT_WAITING_COUNTED_MAX } from "#core/domain/limits.ts";
+import {
+  LIMIT_CONCURRENCY_MAX,
+  LIMIT_WAITING_COUNTED_MAX,
+  LIMITS_SET_MAX,
+} from "#core/domain/limits.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
 
 const ENDPOINT = "https://api.example.com";
@@ -74,6 +78,28 @@ test("what is not an endpoint, or not a number of calls, is refused by name", as
   await refused({ endpoint: ENDPOINT, perSecond: 1_001 }, "perSecond", /at most 1000/);
   await refused({ endpoint: ENDPOINT, ...one, waiting: 1 }, "waiting", /not a known field/);
   assert.equal((await api.acme("DELETE", "/v1/limits?endpoint=nowhere")).status, 422);
+});
+
+test("a tenant may set so many limits: one that is set may change, the operator's caps do not count", async () => {
+  await using api = await openApiInMemory();
+  const { limits } = api.shards.forTenant(ACME);
+  const urlOf = (n: number) => `https://h${n}.example.com`;
+  for (let n = 1; n < LIMITS_SET_MAX; n++) await limits.put(keyOf(urlOf(n)), { perSecond: 1 });
+  for (const url of [urlOf(0), ENDPOINT]) await limits.put(keyOf(url), { maxConcurrency: 9 });
+  const other = "other" as TenantId;
+  await limits.put(tenantKey(other), { perSecond: 1 });
+  const put = (endpoint: string | null) =>
+    api.acme("PUT", "/v1/limits", { endpoint, concurrency: 1 });
+  assert.equal((await put(null)).status, 200);
+  for (const endpoint of [ENDPOINT, "https://new.example.com"]) {
+    const refused = await put(endpoint);
+    assert.equal(refused.status, 429, refused.text);
+    assert.match(refused.body.detail, /has set 1000 limits, of at most 1000/);
+    assert.equal(refused.headers.get("retry-after"), "60");
+  }
+  for (const endpoint of [null, urlOf(7)]) assert.equal((await put(endpoint)).status, 200);
+  assert.equal((await api.acme("DELETE", `/v1/limits?endpoint=${urlOf(7)}`)).status, 204);
+  assert.equal((await put(ENDPOINT)).status, 200);
 });
 
 test("setting needs the scope write, listing read", async () => {

@@ -35,7 +35,7 @@ export function presentSettings({
 }
 
 /** A quota does not pass by itself: it takes a delete, or a higher quota. */
-const QUOTA_RETRY_AFTER = { "retry-after": "60" };
+export const QUOTA_RETRY_AFTER = { "retry-after": "60" };
 
 export function tooManyTasks({ used, limit }: OverQuota): HttpProblem {
   const detail = `the tenant has ${used} tasks, of at most ${limit} (quota tasksMax)`;

@@ -102,6 +102,27 @@ function settings(open: OpenStore): void {
   );
 
   test(
+    "of a tenant's limits those are counted, up to a bound, that it has set itself",
+    onStore(open, async (store) => {
+      const { limits } = store.shard;
+      const tenantId = makeTenant();
+      const [one, two] = ["https://a", "https://b"].map((url) => keyOf(tenantId, url));
+      assert(one !== undefined && two !== undefined);
+      const counted = async (max = 9) => limits.countSet(tenantId, max);
+      assert.equal(await counted(), 0);
+      await limits.put(one, { maxConcurrency: 1, maxPerSecond: 2 });
+      await limits.put(tenantKey(`${tenantId}0` as TenantId), { concurrency: 1 });
+      assert.equal(await counted(), 0);
+      await limits.put(one, { concurrency: 3 });
+      await limits.put(two, { perSecond: 3 });
+      await limits.put(tenantKey(tenantId), { concurrency: 1, perSecond: 1 });
+      assert.deepEqual([await counted(), await counted(3), await counted(2)], [3, 3, 2]);
+      await limits.put(one, { concurrency: null });
+      assert.equal(await counted(), 2);
+    }),
+  );
+
+  test(
     "what waits is counted by key, up to a bound, once it is due",
     onStore(open, async (store) => {
       const one = await limitedTask(store, { concurrency: 1 });

@@ -21,6 +21,7 @@ export function limitSingles(after: TaskId) {
   return {
     selectLimitSql: callLimits.selectLimitSql(key),
     listLimitsSql: callLimits.listLimitsSql(TENANT, key, 50),
+    countSetLimitsSql: callLimits.countSetLimitsSql(TENANT, 1_000),
     lockLimitsSql: callLimits.lockLimitsSql(keys),
     selectSlotsSql: callLimits.selectSlotsSql(keys),
     updateNextCallsSql: callLimits.updateNextCallsSql([{ key, nextMs: NOW_MS + 0.25 }]),

@@ -53,7 +53,7 @@ const READS = new Set<string>([
     "listFenced",
     "adopt",
   ],
-  ...["listSigningSecrets", "listLines", "countWaiting"],
+  ...["listSigningSecrets", "listLines", "countWaiting", "countSet"],
 ]);
 const SAFE_TO_REPEAT = new Set<string>([
   ...[

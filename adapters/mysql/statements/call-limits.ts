@@ -22,9 +22,18 @@ export function selectLimitSql(key: LimitKey): string {
  * Index: ranges of the primary key, in its order. Locks: none. Result: at most `max`.
  */
 export function listLimitsSql(tenantId: TenantId, after: LimitKey | null, max: number): string {
+  return `SELECT ${COLUMNS} FROM call_limits FORCE INDEX (PRIMARY) WHERE ${ofTenant(tenantId)} AND limit_key > ${text(after ?? "")} ORDER BY limit_key LIMIT ${integer(max)}`;
+}
+
+/** Those that the tenant has set something of, counted up to `max`. Index: as listLimitsSql. Locks: none. Result: one row. */
+export function countSetLimitsSql(tenantId: TenantId, max: number): string {
+  return `SELECT COUNT(*) FROM (SELECT 1 FROM call_limits FORCE INDEX (PRIMARY) WHERE ${ofTenant(tenantId)} AND (concurrency IS NOT NULL OR per_second IS NOT NULL) LIMIT ${integer(max)}) AS set_limits`;
+}
+
+function ofTenant(tenantId: TenantId): string {
   const own = `limit_key = ${text(tenantId)}`;
   const endpoints = `limit_key > ${text(`${tenantId}|`)} AND limit_key < ${text(`${tenantId}}`)}`;
-  return `SELECT ${COLUMNS} FROM call_limits FORCE INDEX (PRIMARY) WHERE (${own} OR (${endpoints})) AND limit_key > ${text(after ?? "")} ORDER BY limit_key LIMIT ${integer(max)}`;
+  return `(${own} OR (${endpoints}))`;
 }
 
 /**

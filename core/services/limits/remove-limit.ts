@@ -1,5 +1,5 @@
 import type { LimitKey } from "#core/domain/call-limit.ts";
-import { tenantOf } from "#core/domain/call-limit.ts";
+import { isSet, tenantOf } from "#core/domain/call-limit.ts";
 import type { Shards } from "#core/ports/shards.ts";
 
 /** Takes away what the tenant has set; the operator's caps stay. False when it has set nothing. */
@@ -9,7 +9,7 @@ export async function removeLimit(
 ): Promise<boolean> {
   const { limits } = shards.forTenant(tenantOf(key));
   const limit = await limits.find(key);
-  if (limit === null || (limit.concurrency === null && limit.perSecond === null)) return false;
+  if (limit === null || !isSet(limit)) return false;
   await limits.put(key, { concurrency: null, perSecond: null });
   return true;
 }
