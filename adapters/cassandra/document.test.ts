@@ -166,7 +166,7 @@ test("no job is larger than a row may be", () => {
         lagMs: 1,
         durationMs: 900_000,
         statusCode: 500,
-        error: "request-invalid",
+        error: "request-invalid" as const,
         responseBody: worst.repeat(10_000),
         timings: [900_000.1, 900_000.1, 900_000.1, 900_000.1, 900_000.1] as const,
       },

@@ -2,6 +2,7 @@
  * A job as the JSON document of its row. Keys are short because a row of up to 1 KB costs one write unit; what the row's own columns
  * say (tenant, id, status, trigger) is not repeated, and what is absent, zero or as usual is left out.
  */
+import type { CallError } from "#core/domain/call-error.ts";
 import type { DroppedBody, HistoryEntry, HistoryRequest } from "#core/domain/history.ts";
 import { type JobId, readJobId, type TenantId, type WorkerId } from "#core/domain/ids.ts";
 import type {
@@ -23,7 +24,7 @@ type AttemptTuple = [
   number,
   number,
   number | null,
-  string | null,
+  CallError | null,
   string | null,
   (number | null)?,
   AttemptTimings?,

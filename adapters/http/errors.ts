@@ -1,4 +1,5 @@
 /** What ends a call before its answer, and the translation of Node's errors to the stable codes of the caller port. */
+import type { CallError } from "#core/domain/call-error.ts";
 
 /** The guard's refusal. The message is for our log only: it tells what a name stands for inside our network. */
 export class EgressRefused extends Error {
@@ -30,7 +31,7 @@ export class RequestInvalid extends Error {
   readonly code = "ERR_INVALID_URL";
 }
 
-const CODES: Record<string, string> = {
+const CODES: Readonly<Record<string, CallError>> = {
   EGRESS_REFUSED: "destination-not-allowed",
   ECONNREFUSED: "connection-refused",
   ECONNRESET: "connection-reset",
@@ -45,7 +46,7 @@ const CODES: Record<string, string> = {
 const TLS_CODES = ["UNABLE_TO_", "INVALID_", "HOSTNAME_MISMATCH", "PATH_LENGTH_", "UNSPECIFIED"];
 
 /** Never throws; whatever has no name of its own is `network`. */
-export function callErrorCode(error: unknown): string {
+export function callErrorCode(error: unknown): CallError {
   const code = codeOf(error) ?? codeOf((error as { cause?: unknown } | null)?.cause);
   if (code === null) return "network";
   const known = CODES[code];

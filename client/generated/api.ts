@@ -454,8 +454,8 @@ export type Job = {
       readonly totalMs: number;
     } | null;
     readonly statusCode: number | null;
-    /** A stable code, such as `timeout`; null when an answer came. */
-    readonly error: string | null;
+    /** null when an answer came. */
+    readonly error: CallError | null;
     /** The first bytes of the answer: 128 of a success, 1,024 of a failure. */
     readonly responseBody: string | null;
   })[];
@@ -543,8 +543,8 @@ export type ListedJob = {
       readonly totalMs: number;
     } | null;
     readonly statusCode: number | null;
-    /** A stable code, such as `timeout`; null when an answer came. */
-    readonly error: string | null;
+    /** null when an answer came. */
+    readonly error: CallError | null;
     /** The first bytes of the answer: 128 of a success, 1,024 of a failure. */
     readonly responseBody: string | null;
   })[];
@@ -634,8 +634,8 @@ export type DeadLetter = {
       readonly totalMs: number;
     } | null;
     readonly statusCode: number | null;
-    /** A stable code, such as `timeout`; null when an answer came. */
-    readonly error: string | null;
+    /** null when an answer came. */
+    readonly error: CallError | null;
     /** The first bytes of the answer: 128 of a success, 1,024 of a failure. */
     readonly responseBody: string | null;
   })[];
@@ -705,8 +705,8 @@ export type TestOutcome = {
   /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   readonly statusCode: number | null;
-  /** A stable code, such as `timeout`; null when an answer came. */
-  readonly error: string | null;
+  /** null when an answer came. */
+  readonly error: CallError | null;
   /** null when nothing was sent. */
   readonly durationMs: number | null;
   /** null when nothing was dialled or sent. */
@@ -722,6 +722,9 @@ export type TestOutcome = {
   readonly responseBody: string | null;
   readonly job: Job;
 };
+
+/** Why no answer came, by a stable code. `timeout`: no whole answer within `timeoutSeconds`. `dns`: no address for the host. `destination-not-allowed`: the host's address or the port is not one that is called. `connection-refused`: nothing listens there. `connection-reset`: the connection ended before the whole answer. `tls`: no TLS connection, such as with a certificate that is not the host's. `protocol`: what came is no HTTP/1.1 response. `request-invalid`: the request cannot be sent as it is. `network`: anything else on the way. `interrupted`: an executor of ours stopped, or lost its database; it costs no attempt. `auth-failed`: the token endpoint gave no token; nothing was called. `secret-missing`: the task no longer has a secret that the request names; nothing was called. `secret-other-origin`: its task calls another origin by now, and has its secrets for that; nothing was called, and the job is dead. `secret-unreadable`: a secret does not open; nothing was called. `secrets-unavailable`: no secret can be opened now, which only a test is told; nothing was called. `version-missing`: the request is gone, and the job dead; nothing was called. */
+export type CallError = string;
 
 export type Limit = {
   /** Lower case, without the scheme's own port; null: all calls of the tenant. */

@@ -1,4 +1,5 @@
 /** A job: one execution of a task. */
+import type { CallError } from "./call-error.ts";
 import type { LimitKey } from "./call-limit.ts";
 import type { JobId, TaskId, TenantId, WorkerId } from "./ids.ts";
 import type { Priority } from "./queue.ts";
@@ -43,8 +44,8 @@ export interface AttemptRecord {
   readonly lagMs: number;
   readonly durationMs: number;
   readonly statusCode: number | null;
-  /** A stable code such as `timeout`; null when an answer came. */
-  readonly error: string | null;
+  /** Null when an answer came. */
+  readonly error: CallError | null;
   /** First bytes of the response. */
   readonly responseBody: string | null;
   /** Left out when nothing was dialled or sent. */

@@ -38,7 +38,7 @@ describe("judge", () => {
       kind: "failure",
       retryAfterMs: 5_000,
     });
-    for (const error of ["timeout", "dns", "tls"])
+    for (const error of ["timeout", "dns", "tls"] as const)
       assert.deepEqual(judge({ kind: "failed", error }, RETRY_DEFAULT), FAILURE);
   });
 

@@ -4,6 +4,7 @@
  * never overflowing.
  */
 import { assert } from "./assert.ts";
+import type { CallError } from "./call-error.ts";
 import { RETRY_DELAY_MS_MAX } from "./limits.ts";
 
 export interface RetryPolicy {
@@ -32,7 +33,7 @@ export const RETRY_DEFAULT: RetryPolicy = {
   jitter: 0.2,
 };
 
-/** How one HTTP call ended. `error` is a stable code such as `timeout`, `connection-refused`. */
+/** How one HTTP call ended. */
 export type CallEnd =
   | {
       readonly kind: "answered";
@@ -41,7 +42,7 @@ export type CallEnd =
       /** The answer asks for no further call: see asksToStop. */
       readonly stop?: boolean;
     }
-  | { readonly kind: "failed"; readonly error: string };
+  | { readonly kind: "failed"; readonly error: CallError };
 
 export type Verdict =
   | { readonly kind: "success" }

@@ -1,4 +1,5 @@
 /** Calls a tenant's endpoint once: no retry, no redirect, one deadline over everything, a bounded response. */
+import type { CallError } from "#core/domain/call-error.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 
 export interface Call {
@@ -41,12 +42,8 @@ export type CallOutcome =
     }
   | {
       readonly kind: "failed";
-      /**
-       * Stable code: `timeout`, `interrupted`, `dns`, `destination-not-allowed` (whatever the reason: it would tell what is inside
-       * our network), `connection-refused`, `connection-reset`, `tls`, `protocol`, `request-invalid`, `network`.
-       * From the executor itself: `auth-failed`, `secret-missing`, `secret-other-origin`, `secret-unreadable`, `secrets-unavailable`.
-       */
-      readonly error: string;
+      /** `destination-not-allowed` whatever the reason: it would tell what is inside our network. */
+      readonly error: CallError;
       readonly durationMs: number;
       readonly timings?: CallTimings;
     };

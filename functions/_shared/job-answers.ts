@@ -1,5 +1,6 @@
 /** What the jobs API answers, and `/run`. */
 import { z } from "zod";
+import { CALL_ERRORS } from "#core/domain/call-error.ts";
 import { JOB_STATUSES, TRIGGERS } from "#core/domain/job.ts";
 import { PRIORITIES } from "#core/domain/queue.ts";
 import { answeredInstant, jobIdText, pageOf, taskIdText } from "./answer-types.ts";
@@ -19,6 +20,16 @@ const timings = z
     "Milliseconds of each phase; null for one that did not happen (a warm connection dials nothing) or did not end.",
   );
 
+/** Text: there may be further codes. */
+export const callError = z
+  .string()
+  .describe(
+    `Why no answer came, by a stable code. ${Object.entries(CALL_ERRORS)
+      .map(([code, meaning]) => `\`${code}\`: ${meaning}.`)
+      .join(" ")}`,
+  )
+  .meta({ examples: ["timeout"] });
+
 const attempt = z.strictObject({
   attempt: z.int().describe("As the endpoint got it in `X-Attempt`."),
   claimedAt: answeredInstant.nullable().describe("When an executor took the job."),
@@ -27,10 +38,7 @@ const attempt = z.strictObject({
   durationMs: z.number().describe("From `startedAt` to the end."),
   timings: timings.nullable().describe("null when nothing was dialled or sent."),
   statusCode: z.int().nullable(),
-  error: z
-    .string()
-    .nullable()
-    .describe("A stable code, such as `timeout`; null when an answer came."),
+  error: callError.nullable().describe("null when an answer came."),
   responseBody: z
     .string()
     .nullable()

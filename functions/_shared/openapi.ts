@@ -5,6 +5,7 @@ import { NAME_LENGTH_MAX } from "#core/domain/limits.ts";
 import { jobIdText, problemSchema, taskIdText } from "./answer-types.ts";
 import type { AnswerContract, BodyContract, Contract } from "./contract.ts";
 import {
+  callError,
   deadLetter,
   deadLetterPage,
   jobAnswer,
@@ -68,6 +69,7 @@ const ANSWERED: Readonly<Record<string, z.ZodType>> = {
   DeadLetterPage: deadLetterPage,
   RetriedDeadLetters: retriedAnswer,
   TestOutcome: testAnswer,
+  CallError: callError,
   Limit: limitAnswer,
   LimitPage: limitPage,
   SigningSecrets: signingSecrets,

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { CallError } from "#core/domain/call-error.ts";
 import type { CallOutcome } from "#core/ports/caller.ts";
+import type { CounterName } from "#core/ports/metrics.ts";
 import { resultClass } from "./result-class.ts";
 
 function answered(statusCode: number): CallOutcome {
@@ -26,7 +28,7 @@ test("every attempt is counted in one class", () => {
     [503, "results_5xx"],
     [599, "results_5xx"],
   ]);
-  const failures = {
+  const failures: Readonly<Record<CallError, CounterName>> = {
     timeout: "results_timeout",
     interrupted: "interrupted",
     dns: "results_network",
@@ -42,7 +44,8 @@ test("every attempt is counted in one class", () => {
     "secret-other-origin": "results_refused",
     "secret-unreadable": "results_secrets",
     "secrets-unavailable": "results_secrets",
+    "version-missing": "results_refused",
   };
-  for (const [error, expected] of Object.entries(failures))
-    assert.equal(resultClass({ kind: "failed", error, durationMs: 1 }), expected, error);
+  for (const error of Object.keys(failures) as CallError[])
+    assert.equal(resultClass({ kind: "failed", error, durationMs: 1 }), failures[error], error);
 });

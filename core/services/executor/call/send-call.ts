@@ -6,6 +6,7 @@
  * not say in good time is no attempt: the job goes back unsent. Then its timeout begins, of which a token's fetch is a part; where
  * that takes long, what else the call carries is read again behind it.
  */
+import type { CallError } from "#core/domain/call-error.ts";
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { SECRET_CHANGED_WITHIN_MS, TASK_SECRETS_KNOWN_MS } from "#core/domain/limits.ts";
@@ -57,7 +58,7 @@ interface Ready {
 }
 
 type WithCredential = Ready & { readonly credential: Credential };
-type Failed = { readonly kind: "failed"; readonly error: string };
+type Failed = { readonly kind: "failed"; readonly error: CallError };
 
 /** What was got for a call that did not begin. */
 interface Kept {
