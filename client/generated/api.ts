@@ -271,7 +271,7 @@ export type Task = {
     readonly factor: number;
     readonly maxDelaySeconds: number;
     readonly jitter: number;
-    /** null: every failure but 410 is retried. */
+    /** null: every failure is retried but 410 and an answer with `Webhook-Stop: true`. */
     readonly retryOn: readonly (string)[] | null;
   };
   readonly captureResponse: boolean;
@@ -348,7 +348,7 @@ export type ListedTask = {
     readonly factor: number;
     readonly maxDelaySeconds: number;
     readonly jitter: number;
-    /** null: every failure but 410 is retried. */
+    /** null: every failure is retried but 410 and an answer with `Webhook-Stop: true`. */
     readonly retryOn: readonly (string)[] | null;
   };
   readonly captureResponse: boolean;

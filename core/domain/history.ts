@@ -9,6 +9,7 @@ import {
   HISTORY_BODY_BYTES_MAX,
   SUCCESS_BODY_BYTES_KEPT,
 } from "./limits.ts";
+import { isSuccess } from "./retry-policy.ts";
 import type { HttpRequest } from "./task.ts";
 
 /** A body that is not kept. `sha256` is in hex. */
@@ -100,7 +101,7 @@ function keepPayload(
 function cutResponse(record: AttemptRecord): AttemptRecord {
   const { statusCode, responseBody } = record;
   if (responseBody === null) return record;
-  const succeeded = statusCode !== null && statusCode >= 200 && statusCode < 300;
+  const succeeded = statusCode !== null && isSuccess(statusCode);
   const bytesMax = succeeded ? SUCCESS_BODY_BYTES_KEPT : FAILURE_BODY_BYTES_KEPT;
   return { ...record, responseBody: cutToBytes(responseBody, bytesMax) };
 }

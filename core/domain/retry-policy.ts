@@ -70,7 +70,12 @@ export function asksToStop(values: readonly string[]): boolean {
   return values.some((value) => value.trim().toLowerCase() === "true");
 }
 
-/** 2xx is a success whatever else the answer says; `final` is what no further call follows, with the reason the job gets. */
+/** Whether an answer of this status ends its job well. */
+export function isSuccess(statusCode: number): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+/** A success is one whatever else the answer says; `final` is what no further call follows, with the reason the job gets. */
 export function judge(end: CallEnd, { retryOn }: Pick<RetryPolicy, "retryOn">): Verdict {
   if (end.kind === "failed") {
     // Not the endpoint's doing, nor the tenant's.
@@ -84,7 +89,7 @@ export function judge(end: CallEnd, { retryOn }: Pick<RetryPolicy, "retryOn">): 
       : { kind: "final", reason: `not retried: retryOn has no ${said}` };
   }
   const { statusCode, retryAfterMs, stop } = end;
-  if (statusCode >= 200 && statusCode < 300) return { kind: "success" };
+  if (isSuccess(statusCode)) return { kind: "success" };
   if (statusCode === 410) return { kind: "final", reason: "endpoint answered 410 Gone" };
   if (stop === true)
     return { kind: "final", reason: `endpoint answered ${statusCode} with Webhook-Stop` };

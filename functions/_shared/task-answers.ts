@@ -60,7 +60,10 @@ const answeredRetry = z.strictObject({
   factor: z.number(),
   maxDelaySeconds: z.number(),
   jitter: z.number(),
-  retryOn: z.array(z.string()).nullable().describe("null: every failure but 410 is retried."),
+  retryOn: z
+    .array(z.string())
+    .nullable()
+    .describe("null: every failure is retried but 410 and an answer with `Webhook-Stop: true`."),
 });
 
 const taskFields = {

@@ -1,8 +1,10 @@
 /** A task as JSON: as it is answered, and as a PATCH is laid over it. */
+import type { z } from "zod";
 import { type Task, type TaskWithVersion, tagOf } from "#core/domain/task.ts";
 import type { OverQuota } from "#core/ports/task-store.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "../_shared/present-request.ts";
 import { HttpProblem } from "../_shared/problem.ts";
+import type { taskSchema } from "../_shared/task-schema.ts";
 
 export function presentTask({ task, version, secrets = [] }: TaskWithVersion): unknown {
   return present(task, version, presentRequest(version.request, secrets));
@@ -12,7 +14,7 @@ export function presentTaskInList({ task, version, secrets = [] }: TaskWithVersi
   return present(task, version, presentRequestInList(version.request, secrets));
 }
 
-/** The fields that create takes. */
+/** The fields that create takes, all of them: a PATCH would take one that is left out back to its default. */
 export function presentSettings({
   task,
   version,
@@ -31,7 +33,7 @@ export function presentSettings({
     catchUp: task.catchUp,
     startAt: isoInstant(task.startAtMs),
     endAt: isoInstant(task.endAtMs),
-  };
+  } satisfies Record<keyof z.input<typeof taskSchema>, unknown>;
 }
 
 /** A quota does not pass by itself: it takes a delete, or a higher quota. */
