@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { APT } from "#local/apt.ts";
 import { pickPort } from "#local/hold-directory.ts";
 import { runCommand } from "#local/run-command.ts";
 import { SetupError } from "#local/setup-error.ts";
@@ -75,12 +76,10 @@ async function ensure(
   { say, signal }: ScenarioContext,
 ): Promise<void> {
   if (isThere()) return;
-  const install = ["install", "-y", "--no-install-recommends", name];
   if (process.getuid?.() !== 0 || !onPath("apt-get"))
-    throw new SetupError(`no ${name} on this machine: run 'sudo apt-get ${install.join(" ")}'`);
+    throw new SetupError(`no ${name} on this machine: run 'sudo apt-get install -y ${name}'`);
   say(`installing ${name}`);
-  await succeed("apt-get", ["-qq", "update"], signal);
-  await succeed("apt-get", ["-qq", ...install], signal);
+  await succeed(APT, ["install", name], signal);
   if (!isThere()) throw new SetupError(`${name} is installed, and cannot be found`);
 }
 

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { APT } from "#local/apt.ts";
 
 const INSTALL_MS = 240_000;
 
@@ -40,10 +41,7 @@ function makeEnvironment(dir: string): boolean {
 function installVenv(): boolean {
   if (process.getuid?.() !== 0) return false;
   console.log("installing python3-venv");
-  return (
-    run("apt-get", ["update", "-q"]).status === 0 &&
-    run("apt-get", ["install", "-y", "-q", "python3-venv"]).status === 0
-  );
+  return run(APT, ["install", "python3-venv"]).status === 0;
 }
 
 function run(command: string, args: readonly string[]) {
