@@ -132,8 +132,11 @@ async function runScript(
   const result = await runCommand(script, args, { timeoutMs, env, onLine, signal });
   signal?.throwIfAborted();
   if (result.code === 0) return result.stdout;
+  const last = lastLine(service, result.stderr);
   throw new SetupError(
-    lastLine(service, result.stderr) || `${script} ${args[0]} did not end in time`,
+    result.code === null
+      ? `${script} ${args[0]} did not come to its end (it has ${timeoutMs / 1000} s): ${last}`
+      : last,
   );
 }
 

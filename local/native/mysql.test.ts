@@ -1,16 +1,26 @@
 /** `mysql.sh` with a stand-in for the server: which folders it makes anew, and which it leaves alone. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, test } from "node:test";
 import { pickPort } from "../hold-directory.ts";
 import { runCommand } from "../run-command.ts";
 
 const SCRIPT = join(import.meta.dirname, "mysql.sh");
+const BOTH = [SCRIPT, join(import.meta.dirname, "cassandra.sh")];
 const TIMEOUT_MS = 20_000;
 /** Initializes an empty folder, unless `fail` lies beside it, else serves until it is ended. */
 const SERVER = `#!/usr/bin/env bash
+[ "$1" != --version ] || exit 0
 for a; do case $a in --datadir=*) data=\${a#*=} ;; --port=*) port=\${a#*=} ;; --initialize-insecure) new=1 ;; esac; done
 if [ -n "\${new:-}" ]; then
   mkdir -p "$data"; [ -z "$(ls "$data")" ] || exit 3
@@ -70,10 +80,39 @@ test("what is in the place of the server's software and not ours is left as it i
   const other = join(room, "mysql-8.0.31");
   mkdirSync(other);
   writeFileSync(join(other, "precious"), "");
-  for (const script of [SCRIPT, join(import.meta.dirname, "cassandra.sh")]) {
+  for (const script of BOTH) {
     const { code, stderr } = await runCommand(script, ["fetch", other], { timeoutMs: TIMEOUT_MS });
     assert.equal(code, 1);
     assert.match(stderr, /mysql-8\.0\.31 is not ours: choose another LOCAL_CACHE/);
     assert.ok(existsSync(join(other, "precious")));
+  }
+});
+
+test("a cache that cannot be made or written is said, with what to change", async () => {
+  // Not even root may write there.
+  for (const [cache, what] of [
+    ["/proc/at-and-cron", "made"],
+    ["/proc/sys", "written"],
+  ])
+    for (const script of BOTH) {
+      const args = ["fetch", `${cache}/server`];
+      const { code, stderr } = await runCommand(script, args, { timeoutMs: TIMEOUT_MS });
+      assert.equal(code, 1);
+      const said = `${basename(script)}: ${cache} cannot be ${what}: choose another LOCAL_CACHE\n`;
+      assert.equal(stderr, said);
+    }
+});
+
+test("what is there already is used out of a cache that nobody may write", async () => {
+  chmodSync(room, 0o555);
+  try {
+    // Root would be let through.
+    const rights = ["--bounding-set=-dac_override", "--inh-caps=-dac_override"];
+    const less = process.getuid?.() === 0 ? ["setpriv", ...rights] : [];
+    const [file = "", ...args] = [...less, SCRIPT, "fetch", base];
+    const { code, stderr } = await runCommand(file, args, { timeoutMs: TIMEOUT_MS });
+    assert.equal(code, 0, stderr);
+  } finally {
+    chmodSync(room, 0o755);
   }
 });
