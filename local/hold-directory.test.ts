@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { findHolder, holdDirectory, makeDirectory } from "./hold-directory.ts";
+import { findHolder, holdDirectory, makeDirectory, whileHolding } from "./hold-directory.ts";
 
 const room = mkdtempSync(join(tmpdir(), "hold-"));
 after(() => rmSync(room, { recursive: true, force: true }));
@@ -43,4 +43,23 @@ test("who holds a folder is known, by any path to it and after somebody removed 
   rmSync(dir, { recursive: true });
   assert.equal(findHolder(dir)?.pid, process.pid);
   assert.equal(findHolder(join(room, "other")), null);
+});
+
+test("work on one folder is done by one at a time, and who waits can be stopped or has waited long enough", async () => {
+  const path = join(room, "worked-on");
+  const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const order: string[] = [];
+  const first = whileHolding(path, 10_000, undefined, async () => {
+    begun.resolve();
+    await end.promise;
+    order.push("first");
+  });
+  await begun.promise;
+  const second = whileHolding(path, 10_000, undefined, async () => void order.push("second"));
+  const never = async () => assert.fail("the first is not done");
+  await assert.rejects(whileHolding(path, 0, undefined, never), /another process is at work on/);
+  await assert.rejects(whileHolding(path, 10_000, AbortSignal.abort(), never), /aborted/);
+  end.resolve();
+  await Promise.all([first, second]);
+  assert.deepEqual(order, ["first", "second"]);
 });

@@ -14,6 +14,8 @@ import { dirname, join } from "node:path";
 import { identify, type ProcessIdentity } from "./process-identity.ts";
 import { SetupError } from "./setup-error.ts";
 
+const POLL_MS = 200;
+
 /**
  * Makes this process the only supervisor of `localDir` for as long as it lives: a listening socket in Linux's abstract
  * namespace, which no kill can leave behind, unlike a lock file. False when another process holds it.
@@ -21,6 +23,32 @@ import { SetupError } from "./setup-error.ts";
 export async function holdDirectory(localDir: string): Promise<boolean> {
   makeDirectory(localDir);
   return (await listen(createServer(), { path: `\0${socketOf(localDir)}` })) === "listening";
+}
+
+/**
+ * Does `work` as the only process that holds `path` in this way; whoever comes second waits, at most `timeoutMs` (then it throws
+ * SetupError) or until `signal` is aborted.
+ */
+export async function whileHolding(
+  path: string,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  work: () => Promise<void>,
+): Promise<void> {
+  const endsAt = performance.now() + timeoutMs;
+  let server = createServer();
+  while ((await listen(server, { path: `\0${socketOf(path)}` })) === "taken") {
+    if (performance.now() > endsAt)
+      throw new SetupError(`another process is at work on ${path} for ${timeoutMs / 1000} s`);
+    await new Promise((wake) => setTimeout(wake, POLL_MS));
+    signal?.throwIfAborted();
+    server = createServer();
+  }
+  try {
+    await work();
+  } finally {
+    server.close();
+  }
 }
 
 /** The supervisor of `localDir`, by what the kernel knows; null when there is none, or it is another user's. */
@@ -50,17 +78,17 @@ function socketOf(localDir: string): string {
 }
 
 /**
- * For LOCAL_DIR and what is in it. Throws SetupError, also where one that is there cannot be written. One folder after the other: Node's own recursive call tries for ever where
- * nothing can be made although its parent is there (/proc).
+ * For what `setting` names and what is in it. Throws SetupError, also where one that is there cannot be written. One folder after
+ * the other: Node's own recursive call tries for ever where nothing can be made although its parent is there (/proc).
  */
-export function makeDirectory(path: string): void {
+export function makeDirectory(path: string, setting = "LOCAL_DIR"): void {
   try {
     if (existsSync(path)) {
       accessSync(path, constants.W_OK);
       return;
     }
     const parent = dirname(path);
-    if (parent !== path) makeDirectory(parent);
+    if (parent !== path) makeDirectory(parent, setting);
     mkdirSync(path);
   } catch (error) {
     if (error instanceof SetupError) throw error;
@@ -68,7 +96,7 @@ export function makeDirectory(path: string): void {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
     const { code } = error as NodeJS.ErrnoException;
     const what = existsSync(path) ? "written" : "made";
-    throw new SetupError(`${path} cannot be ${what} (${code}): choose another LOCAL_DIR`, {
+    throw new SetupError(`${path} cannot be ${what} (${code}): choose another ${setting}`, {
       cause: error,
     });
   }

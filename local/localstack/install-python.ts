@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { APT } from "../apt.ts";
+import { makeDirectory, whileHolding } from "../hold-directory.ts";
 import { runCommand } from "../run-command.ts";
 import { SetupError } from "../setup-error.ts";
 
@@ -9,6 +11,7 @@ import { SetupError } from "../setup-error.ts";
 
 const REQUIREMENTS = join(import.meta.dirname, "requirements.txt");
 const INSTALL_MS = 8 * 60_000;
+const PYTHON = join("bin", "python");
 /** What LocalStack 4.8 and the pinned packages run on; the first that is there is used. */
 const PYTHONS = ["python3.11", "python3.12", "python3"];
 const NEEDED =
@@ -24,15 +27,22 @@ export async function installPython(
   const cache = env.LOCAL_CACHE
     ? resolve(env.LOCAL_CACHE)
     : join(homedir(), ".cache", "at-and-cron");
-  const dir = join(cache, `localstack-${hash}`);
-  const python = join(dir, "bin", "python");
-  const ready = join(dir, "ready");
-  if (existsSync(ready)) return python;
+  const name = `localstack-${hash}`;
+  if (existsSync(join(cache, name, "ready"))) return join(cache, name, PYTHON);
+  makeDirectory(cache, "LOCAL_CACHE");
+  const dir = join(realpathSync(cache), name);
   onProgress("installing LocalStack from PyPI");
-  rmSync(dir, { recursive: true, force: true });
-  mkdirSync(cache, { recursive: true });
   const run = (file: string, ...args: string[]) =>
     runCommand(file, args, { timeoutMs: INSTALL_MS, env, signal });
+  await whileHolding(dir, INSTALL_MS, signal, async () => {
+    // Another start was at it.
+    if (!existsSync(join(dir, "ready"))) await install(dir, run, signal);
+  });
+  return join(dir, PYTHON);
+}
+
+async function install(dir: string, run: Run, signal: AbortSignal | undefined): Promise<void> {
+  rmSync(dir, { recursive: true, force: true });
   if (
     !(await makeEnvironment(dir, run)) &&
     !((await addVenv(run)) && (await makeEnvironment(dir, run)))
@@ -40,14 +50,13 @@ export async function installPython(
     throw new SetupError(NEEDED);
   // The list is complete: nothing is resolved, and what is never imported is never compiled.
   const pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--requirement"];
-  const installed = await run(python, ...pip, REQUIREMENTS);
+  const installed = await run(join(dir, PYTHON), ...pip, REQUIREMENTS);
   signal?.throwIfAborted();
   if (installed.code !== 0)
     throw new SetupError(
       `pip could not install LocalStack: ${installed.stderr.trim().slice(-300)}`,
     );
-  writeFileSync(ready, "");
-  return python;
+  writeFileSync(join(dir, "ready"), "");
 }
 
 type Run = (file: string, ...args: string[]) => ReturnType<typeof runCommand>;
@@ -64,8 +73,5 @@ async function makeEnvironment(dir: string, run: Run): Promise<boolean> {
 /** Debian ships Python without venv; as root we may add it. */
 async function addVenv(run: Run): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
-  return (
-    (await run("apt-get", "update", "-q")).code === 0 &&
-    (await run("apt-get", "install", "-y", "-q", "python3-venv")).code === 0
-  );
+  return (await run(APT, "install", "python3-venv")).code === 0;
 }
