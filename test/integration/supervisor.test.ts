@@ -4,18 +4,19 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
-import { pickPort } from "./hold-directory.ts";
-import { type MysqlServer, startMysql } from "./mysql-server.ts";
-import { isAlive } from "./process-identity.ts";
-import { type Run, readRun } from "./run-file.ts";
+import { pickPort } from "#local/hold-directory.ts";
+import { startMysql } from "#local/mysql-server.ts";
+import { isAlive } from "#local/process-identity.ts";
+import { type Run, readRun } from "#local/run-file.ts";
+import { testMysqlUrl } from "./databases.ts";
 
-// The supervisor as it is, over a real MySQL, with small stand-ins for gateway, scheduler and executor: what is tested is
+// The supervisor as it is, over a MySQL that it is given, with small stand-ins for gateway, scheduler and executor: what is tested is
 // who is started, started again, stopped and left alone.
 
-const ROOM = import.meta.dirname;
+const ROOM = resolve(import.meta.dirname, "../../local");
 const DEADLINE_MS = 30_000;
 
 /** Answers as the gateway does, and does the workers' work: calls what it is told to call, five times a second. */
@@ -95,7 +96,7 @@ type Started = {
 
 describe("the supervisor", () => {
   let scripts: string;
-  let mysql: MysqlServer;
+  const MYSQL_URL = testMysqlUrl();
   let cassandra: Server;
   let contactPoints: string;
   const started: Started[] = [];
@@ -105,12 +106,6 @@ describe("the supervisor", () => {
     for (const [name, text] of Object.entries({ GATEWAY, REFUSING, WORKER, DEAF, BROKEN })) {
       writeFileSync(join(scripts, `${name.toLowerCase()}.mjs`), text);
     }
-    const { MYSQL_URL: _, ...env } = process.env;
-    mysql = await startMysql({
-      dir: join(scripts, "mysql"),
-      port: await pickPort(0),
-      env: { ...env, MYSQL_POOL: "32M", MYSQL_REDO: "16M" },
-    });
     // Says that it speaks CQL, which is all that a supervisor asks of a Cassandra it was given.
     cassandra = createServer((socket) => {
       socket.on("error", () => {});
@@ -119,11 +114,6 @@ describe("the supervisor", () => {
     cassandra.listen(0, "127.0.0.1");
     await once(cassandra, "listening");
     contactPoints = `127.0.0.1:${(cassandra.address() as AddressInfo).port}`;
-    // A run that is cut short: supervisors hear of it themselves, the server does not.
-    process.once("SIGTERM", () => {
-      if (mysql.pid !== null) process.kill(mysql.pid, "SIGTERM");
-      process.exit(1);
-    });
   });
   after(async () => {
     // What a failed test has left.
@@ -133,7 +123,6 @@ describe("the supervisor", () => {
       child.kill("SIGKILL");
     }
     cassandra.close();
-    await mysql.stop();
     rmSync(scripts, { recursive: true, force: true });
   });
 
@@ -141,7 +130,7 @@ describe("the supervisor", () => {
     const dir = join(scripts, `run-${started.length}`);
     mkdirSync(dir);
     const API_PORT = String(await pickPort(0));
-    const databases = { MYSQL_URL: mysql.url, CASSANDRA_CONTACT_POINTS: contactPoints };
+    const databases = { MYSQL_URL, CASSANDRA_CONTACT_POINTS: contactPoints };
     const env = { ...process.env, LOCAL_DIR: dir, ...databases, API_PORT, ...more };
     const result = launch(dir, env, instead);
     started.push(result);
@@ -185,7 +174,7 @@ describe("the supervisor", () => {
     assert.equal(status.api, `http://127.0.0.1:${env.API_PORT}`);
     assert.deepEqual(
       [status.key, status.mysql, status.cassandra],
-      ["local-dev-key", mysql.url, contactPoints],
+      ["local-dev-key", MYSQL_URL, contactPoints],
     );
     assert.equal(status.processes.length, 8);
     assert.equal(status.history, "ok");
@@ -204,7 +193,7 @@ describe("the supervisor", () => {
     assert.equal(await exit, 0);
     assert.deepEqual(run.processes.filter(isAlive), []);
     assert.equal(readRun(dir), null);
-    await startMysql({ dir: "unused", env: { MYSQL_URL: mysql.url } });
+    await startMysql({ dir: "unused", env: { MYSQL_URL } });
   });
 
   it("starts a child again that was killed", async () => {
