@@ -6,6 +6,8 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { test } from "node:test";
+import { APT } from "#local/apt.ts";
+import { mayUnshare } from "#test/support/may-unshare.ts";
 
 const DEADLINE_MS = 90_000;
 const MARK = "EGRESS_NAMESPACE";
@@ -29,11 +31,14 @@ export function testInNamespace(
     cases();
     return;
   }
-  test(name, () => {
+  test(name, (t) => {
     for (const [command, pack] of TOOLS) install(command, pack);
-    const isRoot = process.getuid?.() === 0;
-    const unshare = [...(isRoot ? ["-n"] : ["-r", "-n"]), process.execPath];
-    const args = [...unshare, "--test", "--test-reporter=spec", file];
+    const own = process.getuid?.() === 0 ? ["-n"] : ["-r", "-n"];
+    if (!mayUnshare(own)) {
+      t.skip(`without the right to 'unshare ${own.join(" ")}' (CONTRIBUTING.md)`);
+      return;
+    }
+    const args = [...own, process.execPath, "--test", "--test-reporter=spec", file];
     const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
     const run = spawnSync("unshare", args, {
       env: { ...inherited, ...env(), [MARK]: "1" },
@@ -66,8 +71,6 @@ function install(command: string, pack: string): void {
   const isThere = () => spawnSync("which", [command]).status === 0;
   if (isThere()) return;
   assert.equal(process.getuid?.(), 0, `this test needs the command ${command}: install ${pack}`);
-  const apt = (...args: string[]) => spawnSync("apt-get", args, { timeout: DEADLINE_MS });
-  apt("update", "-q");
-  apt("install", "-qy", "--no-install-recommends", pack);
-  assert.ok(isThere(), `${command} is missing, and apt-get could not install ${pack}`);
+  const { stderr } = spawnSync(APT, ["install", pack], { encoding: "utf8", timeout: DEADLINE_MS });
+  assert.ok(isThere(), `${command} is missing, and ${pack} could not be installed: ${stderr}`);
 }

@@ -1,6 +1,6 @@
 /**
  * workers/Dockerfile, followed without Docker: what it copies and installs, in an empty folder; its user, to whom nothing there
- * belongs; Node as process 1 of a PID namespace, where a signal that nobody handles is ignored.
+ * belongs; Node as process 1 of a PID namespace, where there is the right to one: there a signal that nobody handles is ignored.
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -22,6 +22,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { makeKeyFile } from "#adapters/crypto/key-file.ts";
+import { mayUnshare } from "#test/support/may-unshare.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -41,6 +42,7 @@ const node = join(image, "node");
 const keyFile = join(image, "master.key");
 const [uid = 0, gid = 0] = lastOf("USER").split(":").map(Number);
 const isRoot = process.getuid?.() === 0;
+const isFirst = isRoot && mayUnshare(["--pid", "--fork"]);
 let databases: TestDatabases;
 
 before(async () => {
@@ -119,8 +121,8 @@ for (const worker of ["scheduler", "executor"])
     assert.equal(program, "node");
     const command = [node, ...args];
     const asUser = ["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups"];
-    const inOwn = ["unshare", "--pid", "--fork", "--kill-child=KILL", ...asUser];
-    const [file = "", ...rest] = isRoot ? [...inOwn, ...command] : command;
+    const inOwn = isFirst ? ["unshare", "--pid", "--fork", "--kill-child=KILL"] : [];
+    const [file = "", ...rest] = isRoot ? [...inOwn, ...asUser, ...command] : command;
     const child = spawn(file, rest, {
       cwd: app,
       stdio: ["ignore", "pipe", "pipe"],
@@ -142,12 +144,10 @@ for (const worker of ["scheduler", "executor"])
       });
     child.once("exit", () => started.reject(new Error(`ended early:\n${lines.join("\n")}`)));
     await started.promise;
-    const pid = isRoot ? onlyChildOf(child.pid ?? 0) : (child.pid ?? 0);
+    const pid = isFirst ? onlyChildOf(child.pid ?? 0) : (child.pid ?? 0);
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
-    if (isRoot) {
-      assert.match(status, /^NSpid:\t\d+\t1$/m, "process 1");
-      assert.match(status, new RegExp(`^Uid:\\t${uid}\\t${uid}\\t`, "m"));
-    }
+    if (isFirst) assert.match(status, /^NSpid:\t\d+\t1$/m, "process 1");
+    if (isRoot) assert.match(status, new RegExp(`^Uid:\\t${uid}\\t${uid}\\t`, "m"));
     const ended = once(child, "exit");
     process.kill(pid, "SIGTERM");
     const [code] = await ended;
