@@ -7,6 +7,8 @@ import { openLogger } from "#adapters/system/logger.ts";
 import type { MetricsInMemory } from "#adapters/system/metrics.ts";
 import { describeError } from "#core/domain/describe-error.ts";
 import { ConfigurationInvalid } from "#core/domain/errors.ts";
+import { archiverTimeoutSeconds } from "#functions/archiver/env.ts";
+import { reconcilerTimeoutSeconds } from "#functions/reconciler/env.ts";
 import { Health } from "#workers/_shared/health.ts";
 import { serveStatus } from "#workers/_shared/serve-status.ts";
 import { makeContext } from "./gateway-event.ts";
@@ -19,16 +21,16 @@ type Entry = {
   wrong: () => string[];
 };
 
-/** What runs on a schedule, and how long an invocation may take: as infra has it. */
+/** What runs on a schedule, and how long an invocation may take. */
 const FUNCTIONS: Readonly<Record<string, Scheduled>> = {
   reconciler: {
     load: () => import("#functions/reconciler/handler.ts"),
-    timeoutMs: 90_000,
+    timeoutMs: reconcilerTimeoutSeconds * 1_000,
     meanwhile: "jobs of dead executors are not given back; run again at the full minute",
   },
   archiver: {
     load: () => import("#functions/archiver/handler.ts"),
-    timeoutMs: 120_000,
+    timeoutMs: archiverTimeoutSeconds * 1_000,
     meanwhile: "finished jobs stay in MySQL; run again at the full minute",
   },
 };

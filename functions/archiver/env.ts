@@ -10,3 +10,6 @@ export const archiverEnv = {
   ...retentionEnv,
   ...historyEnv,
 } as const;
+
+/** Of one invocation: it goes on until nothing is left or its time is nearly out. */
+export const archiverTimeoutSeconds = 120;

@@ -5,3 +5,6 @@ export const reconcilerEnv = {
   ...databaseEnv,
   ...retentionEnv,
 } as const;
+
+/** Of one invocation: it looks for RECONCILE_RUN_MS, then ends the pass that it is in. */
+export const reconcilerTimeoutSeconds = 90;

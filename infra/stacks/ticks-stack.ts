@@ -5,8 +5,8 @@ import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
 import { SqsDestination } from "aws-cdk-lib/aws-lambda-destinations";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
-import type { archiverEnv } from "#functions/archiver/env.ts";
-import type { reconcilerEnv } from "#functions/reconciler/env.ts";
+import { type archiverEnv, archiverTimeoutSeconds } from "#functions/archiver/env.ts";
+import { type reconcilerEnv, reconcilerTimeoutSeconds } from "#functions/reconciler/env.ts";
 import type { CellConfig } from "../config.ts";
 import { acknowledge } from "../constructs/acknowledge.ts";
 import type { Database, History, Placement } from "../constructs/connections.ts";
@@ -27,10 +27,6 @@ export interface TicksStackProps {
   readonly history: History;
 }
 
-/** A run looks for 70 s, then ends the pass that it is in. */
-const RECONCILER_SECONDS = 90;
-/** A run goes on until nothing is left or its time is nearly out. */
-const ARCHIVER_SECONDS = 120;
 /** EventBridge tries an invocation that Lambda does not take again so often, and so long: the next tick comes anyway. */
 const RETRIES = 2;
 const TICK_AGE_MAX = Duration.minutes(1);
@@ -84,7 +80,7 @@ export class TicksStack extends Stack {
       entry: "reconciler",
       environment: common,
       description: "Gives jobs of dead executors back",
-      timeoutSeconds: RECONCILER_SECONDS,
+      timeoutSeconds: reconcilerTimeoutSeconds,
       memoryMb: 256,
     });
     const archiver = new NodeFunction<typeof archiverEnv>(this, "Archiver", {
@@ -92,7 +88,7 @@ export class TicksStack extends Stack {
       entry: "archiver",
       environment: { ...common, ...history.environment },
       description: "Moves finished jobs to history",
-      timeoutSeconds: ARCHIVER_SECONDS,
+      timeoutSeconds: archiverTimeoutSeconds,
       memoryMb: 512,
     });
     for (const each of [reconciler, archiver]) database.grantConnect(each);

@@ -1,6 +1,7 @@
 /** What runs in each process: the services with the loops that production has, over ports of the simulation. */
 import type { MemoryTables } from "#adapters/memory/memory-tables.ts";
 import type { JobId, TaskId } from "#core/domain/ids.ts";
+import { RECONCILE_RUN_MS } from "#core/domain/limits.ts";
 import { Secret } from "#core/domain/secret.ts";
 import type { Caller } from "#core/ports/caller.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
@@ -43,7 +44,6 @@ export interface ProcessDeps {
 
 export const SILENT: Logger = { info() {}, warn() {}, error() {} };
 const UNMEASURED: Metrics = { count() {}, observeLagMs() {} };
-const RECONCILE_RUN_MS = 70_000;
 const ARCHIVE_RUN_MS = 20_000;
 
 /** Keeps secrets as they are: who can read them is tried elsewhere. */
