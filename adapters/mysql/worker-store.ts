@@ -12,8 +12,8 @@ import {
   insertWorkerSql,
   listExpiredWorkersSql,
   listFencedWorkersSql,
+  listPrunableWorkersSql,
   renewWorkerSql,
-  selectFencedWorkersSql,
   selectHoldersSql,
   selectWorkerSql,
   shortenLeasesSql,
@@ -43,12 +43,12 @@ export function workerStore(database: Database): WorkerStore {
       );
     },
     async listFenced(limit) {
-      return (await database.select(selectFencedWorkersSql(limit))).map((row) =>
+      return (await database.select(listFencedWorkersSql(limit))).map((row) =>
         readWorkerId(row[0]),
       );
     },
     async pruneFenced(limit) {
-      const rows = await database.select(listFencedWorkersSql(limit));
+      const rows = await database.select(listPrunableWorkersSql(limit));
       const fenced = rows.map((row) => readWorkerId(row[0]));
       if (fenced.length === 0) return 0;
       const holders = await database.select(selectHoldersSql(fenced));

@@ -392,7 +392,6 @@ function singles(): Sample[] {
     shortenLeasesSql: workers.shortenLeasesSql(),
     listHeldSql: listRunning.listHeldSql([WORKER, OTHER_WORKER], 500),
     listPastBackstopSql: listRunning.listPastBackstopSql(500),
-    selectFencedWorkersSql: workers.selectFencedWorkersSql(100),
     listFencedWorkersSql: workers.listFencedWorkersSql(100),
     selectHoldersSql: workers.selectHoldersSql([WORKER, OTHER_WORKER]),
     deleteFencedWorkersSql: workers.deleteFencedWorkersSql([WORKER, OTHER_WORKER]),

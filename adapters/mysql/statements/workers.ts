@@ -51,12 +51,12 @@ export function deleteWorkerSql(id: WorkerId): string {
 }
 
 /** Result: ids, the last fenced first. */
-export function selectFencedWorkersSql(limit: number): string {
+export function listFencedWorkersSql(limit: number): string {
   return `SELECT id FROM workers WHERE fenced_at IS NOT NULL ORDER BY fenced_at DESC, id LIMIT ${integer(limit)}`;
 }
 
 /** Result: ids fenced longer ago than FENCED_KEPT_MS, the oldest first. */
-export function listFencedWorkersSql(limit: number): string {
+export function listPrunableWorkersSql(limit: number): string {
   return `SELECT id FROM workers WHERE ${LONG_FENCED} ORDER BY fenced_at, id LIMIT ${integer(limit)}`;
 }
 
