@@ -7,7 +7,7 @@ import { mock, test } from "node:test";
 import { Client, errors, types } from "cassandra-driver";
 import { StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
-import { type JobId, jobIdFromBytes, readJobId, type TaskId } from "#core/domain/ids.ts";
+import { type JobId, jobIdFromBytes, partsOfJobId, type TaskId } from "#core/domain/ids.ts";
 import { entryOf, finishedJob, makeOwner } from "#test/contract/history-entries.ts";
 import { openHistory } from "./history-store.ts";
 
@@ -30,7 +30,7 @@ function openThrottled(requestTimeoutMs: number, answer: Answer) {
     tries.count++;
     await new Promise((wake) => setTimeout(wake, LATENCY_MS));
     const jobId = jobIdFromBytes(params[4] as Buffer);
-    const code = answer(readJobId(jobId).taskId);
+    const code = answer(partsOfJobId(jobId).taskId);
     if (code !== null) throw new ResponseError(code, "Operation timed out");
     taken.add(jobId);
     return { rows: [] };

@@ -4,7 +4,7 @@
  */
 import type { CallError } from "#core/domain/call-error.ts";
 import type { DroppedBody, HistoryEntry, HistoryRequest } from "#core/domain/history.ts";
-import { type JobId, readJobId, type TenantId, type WorkerId } from "#core/domain/ids.ts";
+import { type JobId, partsOfJobId, type TenantId, type WorkerId } from "#core/domain/ids.ts";
 import type {
   AttemptRecord,
   AttemptTimings,
@@ -104,7 +104,7 @@ export function encodeDocument({ job, request, payloadBody }: HistoryEntry): str
 
 export function decodeDocument(key: RowKey, text: string): HistoryEntry {
   const document = JSON.parse(text) as JobDocument;
-  const { scheduledAtMs, taskId } = readJobId(key.id);
+  const { scheduledAtMs, taskId } = partsOfJobId(key.id);
   const job: Job = {
     id: key.id,
     taskId,

@@ -9,8 +9,8 @@ import { assert } from "#core/domain/assert.ts";
 import {
   type JobId,
   makeJobId,
+  partsOfJobId,
   RUN_OF_OCCURRENCE,
-  readJobId,
   type TaskId,
   taskIdToBytes,
 } from "#core/domain/ids.ts";
@@ -69,7 +69,7 @@ export function planSteps(
     filter.toMs ?? Number.POSITIVE_INFINITY,
     monthStartMs(addMonths(newest, 1)),
   );
-  const cursor = before === null ? null : readJobId(before);
+  const cursor = before === null ? null : partsOfJobId(before);
   const toMs = Math.min(endMs, cursor?.scheduledAtMs ?? Number.POSITIVE_INFINITY);
   const steps: Step[] = [];
   if (before !== null && cursor !== null && cursor.run !== RUN_OF_OCCURRENCE) {

@@ -7,7 +7,7 @@ import {
   type JobId,
   jobIdFromBytes,
   jobIdToBytes,
-  readJobId,
+  partsOfJobId,
   type TaskId,
   type TenantId,
   taskIdToBytes,
@@ -47,7 +47,7 @@ export function statementsFor(keyspace: string): Statements {
 /** Parameters of `insert` at `nowMs`. Throws StoreRefused for a job that no row can hold. */
 export function insertParams(entry: HistoryEntry, nowMs: number): unknown[] {
   const { job } = entry;
-  const { scheduledAtMs, taskId } = readJobId(job.id);
+  const { scheduledAtMs, taskId } = partsOfJobId(job.id);
   assert(
     scheduledAtMs === job.scheduledAtMs && taskId === job.taskId,
     "a job's id says where it is",
@@ -75,7 +75,7 @@ function writtenAs(job: Job, nowMs: number): number {
 
 /** The whole primary key of a job. */
 export function keyParams(tenantId: TenantId, jobId: JobId): unknown[] {
-  const { scheduledAtMs, taskId } = readJobId(jobId);
+  const { scheduledAtMs, taskId } = partsOfJobId(jobId);
   return [
     ...partitionParams(tenantId, taskId, monthOf(scheduledAtMs)),
     new Date(scheduledAtMs),

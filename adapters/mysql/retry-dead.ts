@@ -1,12 +1,7 @@
 /** Puts dead jobs in line again. */
 import { assert } from "#core/domain/assert.ts";
 import type { LimitKey } from "#core/domain/call-limit.ts";
-import {
-  type JobId,
-  readJobId as partsOfJobId,
-  type TaskId,
-  type TenantId,
-} from "#core/domain/ids.ts";
+import { type JobId, partsOfJobId, type TaskId, type TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { JOB_ATTEMPTS_MAX, RETRY_GROUP_MAX } from "#core/domain/limits.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";

@@ -14,10 +14,10 @@ import {
   partitionOfJob,
   partitionOfTask,
   partitionOfTenant,
+  partsOfJobId,
   RUN_MAX,
   RUN_OF_OCCURRENCE,
   randomRun,
-  readJobId,
   taskIdFromBytes,
   taskIdToBytes,
 } from "./ids.ts";
@@ -101,7 +101,7 @@ describe("job ids", () => {
       fc.property(instant, taskId, run, (scheduledAtMs, id, number) => {
         const jobId = makeJobId(scheduledAtMs, id, number);
         assert.match(jobId, /^job_[0-3][0-9a-hjkmnp-tv-z]{38}$/);
-        assert.deepEqual(readJobId(jobId), { scheduledAtMs, taskId: id, run: number });
+        assert.deepEqual(partsOfJobId(jobId), { scheduledAtMs, taskId: id, run: number });
         assert.equal(partitionOfJob(jobId), partitionOfTask(id));
         assert.equal(jobIdFromBytes(jobIdToBytes(jobId)), jobId);
         assert.equal(parseJobId(jobId), jobId);

@@ -99,7 +99,7 @@ export function parseJobId(text: string): JobId | null {
 }
 
 /** What a job's id says: its instant, its task and its run number. */
-export function readJobId(id: JobId): { scheduledAtMs: number; taskId: TaskId; run: number } {
+export function partsOfJobId(id: JobId): { scheduledAtMs: number; taskId: TaskId; run: number } {
   const bytes = jobIdToBytes(id);
   return {
     scheduledAtMs: readInstant(bytes),

@@ -3,7 +3,7 @@
  * anew, with a link to the first; that takes the request of its task as it is now. Both go into the lane that a run by hand would be in.
  */
 import type { JobId, TenantId } from "#core/domain/ids.ts";
-import { randomRun, readJobId } from "#core/domain/ids.ts";
+import { partsOfJobId, randomRun } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { type PayloadFault, payloadFaults } from "#core/domain/payload-faults.ts";
@@ -73,7 +73,7 @@ async function retryArchived(
   idempotency: Idempotency<JobWithRequest> | null,
   quotas: Allowance | null,
 ): Promise<Retried | Replay> {
-  const { taskId } = readJobId(jobId);
+  const { taskId } = partsOfJobId(jobId);
   const { tasks } = deps.shards.forTask(taskId);
   // What was retried and has ended since is not dead: its answer is told by the key, also while history is away.
   const replay = idempotency && (await tasks.findAnswer(tenantId, idempotency));

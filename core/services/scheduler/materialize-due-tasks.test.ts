@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
-import { makeTaskId, readJobId } from "#core/domain/ids.ts";
+import { makeTaskId, partsOfJobId } from "#core/domain/ids.ts";
 import {
   HORIZON_MS,
   MATERIALIZE_CATCH_UP_JOBS_MAX,
@@ -130,7 +130,7 @@ test("a tick is bounded in jobs, not in tasks; what finds no room is not advance
   for (const { taskId, nextRunAtMs, madeUntilMs } of plan.advances) {
     const times = plan.jobs
       .filter((job) => job.taskId === taskId)
-      .map(({ id }) => readJobId(id).scheduledAtMs);
+      .map(({ id }) => partsOfJobId(id).scheduledAtMs);
     assert.equal(Math.max(...times), madeUntilMs);
     assert.equal(nextRunAtMs, (madeUntilMs ?? 0) + 1_000);
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readJobId } from "#core/domain/ids.ts";
+import { partsOfJobId } from "#core/domain/ids.ts";
 import { REASON_DELETED, REASON_MISSED, REASON_PAUSED } from "#core/domain/job.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import { type Task, tagOf } from "#core/domain/task.ts";
@@ -77,7 +77,7 @@ test("resume goes on from now, with one cancelled row of what passed", () => {
   assert(row !== undefined);
   assert.equal(row.status, "cancelled");
   assert.equal(row.reason, REASON_PAUSED);
-  assert.equal(readJobId(row.id).run, CONTEXT.run);
+  assert.equal(partsOfJobId(row.id).run, CONTEXT.run);
   assert.deepEqual(row.covers, { count: 3, fromMs: NOW_MS - 150_000, toMs: NOW_MS - 30_000 });
 });
 

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { openMemoryShards } from "#adapters/memory/memory-shards.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import { readJobId } from "#core/domain/ids.ts";
+import { partsOfJobId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { FROZEN_MS } from "#core/domain/limits.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";
@@ -198,7 +198,7 @@ function occurrences({ schedules }: History, untilMs: number): Set<number> {
 }
 
 function isOwnRow(job: Job): boolean {
-  return readJobId(job.id).run === 0;
+  return partsOfJobId(job.id).run === 0;
 }
 
 test("property: every occurrence is covered, and nothing runs that should not", async () => {
