@@ -108,20 +108,9 @@ function cutResponse(record: AttemptRecord): AttemptRecord {
 
 /** The longest beginning of whole characters that takes at most `bytesMax` bytes in UTF-8. */
 export function cutToBytes(text: string, bytesMax: number): string {
-  let bytes = 0;
-  let length = 0;
-  for (const character of text) {
-    bytes += utf8Length(character.codePointAt(0) ?? 0);
-    if (bytes > bytesMax) return text.slice(0, length);
-    length += character.length;
-  }
-  return text;
-}
-
-function utf8Length(codePoint: number): number {
-  if (codePoint < 0x80) return 1;
-  if (codePoint < 0x800) return 2;
-  return codePoint < 0x10000 ? 3 : 4;
+  if (text.length * 3 <= bytesMax) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax));
+  return text.slice(0, read);
 }
 
 function bodyBytesOf(body: string | null, bodyBase64: string | null): Uint8Array {

@@ -6,6 +6,7 @@
  * it needs has been got: that may take long enough for a pause to be answered. So is the rate of a limited one.
  */
 import { unreachable } from "#core/domain/assert.ts";
+import { cutToBytes } from "#core/domain/history.ts";
 import type { AttemptRecord, AttemptTimings } from "#core/domain/job.ts";
 import {
   BACKSTOP_GUARD_MS,
@@ -228,7 +229,7 @@ function recordOf(
   // Of a test somebody wants to see what there is; history keeps what it keeps of any job.
   const brief = success && trigger !== "test";
   const keep = brief ? SUCCESS_BODY_BYTES_KEPT : FAILURE_BODY_BYTES_KEPT;
-  const responseBody = firstBytes(outcome.responseBody, keep);
+  const responseBody = cutToBytes(outcome.responseBody, keep);
   return { ...common, statusCode, error: null, responseBody };
 }
 
@@ -237,12 +238,4 @@ function keptTimings(timings: CallTimings): AttemptTimings {
   const tenths = (ms: number) => Math.round(ms * 10) / 10;
   const orNull = (ms: number | null) => (ms === null ? null : tenths(ms));
   return [orNull(dnsMs), orNull(connectMs), orNull(tlsMs), orNull(firstByteMs), tenths(totalMs)];
-}
-
-/** The first `bytes` of a text in UTF-8, cut between characters. */
-function firstBytes(text: string, bytes: number): string {
-  if (text.length * 3 <= bytes) return text;
-  const target = new Uint8Array(bytes);
-  const { read } = new TextEncoder().encodeInto(text, target);
-  return text.slice(0, read);
 }
