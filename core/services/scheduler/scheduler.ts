@@ -27,7 +27,7 @@ const TICK_JOBS_MIN = 10;
 /** Weight of the last tick in the measured rate. */
 const RATE_GAIN = 0.2;
 
-export interface SchedulerDeps extends MaterializeDeps {
+export interface SchedulerDeps extends Omit<MaterializeDeps, "lanes"> {
   readonly tasks: Pick<TaskStore, "materialize" | "lookAhead">;
   readonly clock: Pick<Clock, "monotonicMs">;
   /** Not given: no tenant has more of a share than another. */
@@ -35,7 +35,7 @@ export interface SchedulerDeps extends MaterializeDeps {
 }
 
 export class Scheduler {
-  readonly #deps: SchedulerDeps;
+  readonly #deps: SchedulerDeps & MaterializeDeps;
   readonly #size = new GroupSize(MATERIALIZE_JOBS_MAX, TICK_JOBS_MIN);
   #ratePerSecond = TICKS_RATE_PER_SECOND;
   /** Until when peaks ahead are being made, on the monotonic clock; null: none is known. */
@@ -46,7 +46,7 @@ export class Scheduler {
   #lookedAheadMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SchedulerDeps) {
-    this.#deps = { lanes: new TenantLanes(deps.weightOf), ...deps };
+    this.#deps = { ...deps, lanes: new TenantLanes(deps.weightOf) };
   }
 
   /** One tick. Ms until the next: 0 while something was made. */
