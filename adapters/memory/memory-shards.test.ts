@@ -71,7 +71,7 @@ test("a fault after the commit: the verb throws it and everything is written", a
     },
   };
   const tick = shard.tasks.materialize(
-    { horizonMs: 0, missedAfterMs: 1, missedTasksMax: 1, missedOldestMax: 1, tasksMax: 1 },
+    { horizonMs: 0, missedTasksMax: 1, missedOldestMax: 1, tasksMax: 1 },
     (due) => ({
       jobs: [],
       advances: due.due.map(({ id }) => {

@@ -1,6 +1,7 @@
 /** Make and take, as MySQL does it: critical tasks that are due become jobs in the worker's hands. */
 import type { Job } from "#core/domain/job.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
+import { FAST_AHEAD_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import type { TakeRequest } from "#core/ports/job-store.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { advanceTask, dueTask } from "./memory-due-tasks.ts";
@@ -9,7 +10,7 @@ import type { MemoryTables } from "./memory-tables.ts";
 /** Makes, moves on and claims; answers the jobs as they are then. */
 export function makeAndTake(
   tables: MemoryTables,
-  { workerId, lateMs, aheadMs, tasksMax }: TakeRequest,
+  { workerId, tasksMax }: TakeRequest,
   nowMs: number,
   plan: (due: DueTasks) => MaterializePlan,
 ): Job[] {
@@ -20,8 +21,8 @@ export function makeAndTake(
         tables.tasks.get(id)?.status === "active" &&
         priority === "critical" &&
         nextRunAtMs !== null &&
-        nextRunAtMs >= nowMs - lateMs &&
-        nextRunAtMs <= nowMs + aheadMs,
+        nextRunAtMs >= nowMs - MISSED_AFTER_MS &&
+        nextRunAtMs <= nowMs + FAST_AHEAD_MS,
     )
     .sort((a, b) => (a.nextRunAtMs ?? 0) - (b.nextRunAtMs ?? 0) || (a.id < b.id ? -1 : 1))
     .slice(0, tasksMax);

@@ -2,7 +2,7 @@
 import { assert } from "#core/domain/assert.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
-import { CARRIED_BYTES_MAX } from "#core/domain/limits.ts";
+import { CARRIED_BYTES_MAX, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
 import { isCounted } from "#core/domain/quotas.ts";
 import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
@@ -371,7 +371,7 @@ export class MemoryTaskStore implements TaskStore {
 
   /** Missed tasks and due ones apart. */
   #due(bounds: MaterializeBounds, nowMs: number): DueTasks {
-    const missedBeforeMs = nowMs - bounds.missedAfterMs;
+    const missedBeforeMs = nowMs - MISSED_AFTER_MS;
     const missed: (DueTask & { nextRunAtMs: number })[] = [];
     const due: (DueTask & { nextRunAtMs: number })[] = [];
     for (const task of this.#tables.tasks.values()) {

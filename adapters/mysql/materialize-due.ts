@@ -6,6 +6,7 @@
  * whose answer is lost is no problem either: the next tick finds the tasks moved on, or makes the same ids again.
  */
 import { assert } from "#core/domain/assert.ts";
+import { MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import type { DueTask } from "#core/domain/task.ts";
 import type {
   DueTasks,
@@ -53,9 +54,9 @@ export function materializeDue(
 }
 
 async function lockDue(session: Session, bounds: MaterializeBounds): Promise<DueTasks> {
-  const { horizonMs, missedAfterMs, missedOldestMax, missedTasksMax, tasksMax } = bounds;
+  const { horizonMs, missedOldestMax, missedTasksMax, tasksMax } = bounds;
   const [clock, ...missedRows] = await session.select(
-    selectMissedTasksSql(missedAfterMs, missedOldestMax, missedTasksMax),
+    selectMissedTasksSql(MISSED_AFTER_MS, missedOldestMax, missedTasksMax),
   );
   const nowMs = readInstant(clock?.[0]);
   const missed = new Map(missedRows.map(readDueTask).map((task) => [task.id, task]));
@@ -63,7 +64,7 @@ async function lockDue(session: Session, bounds: MaterializeBounds): Promise<Due
   const dueRows =
     room <= 0
       ? []
-      : await session.select(selectDueTasksSql(nowMs - missedAfterMs, nowMs + horizonMs, room));
+      : await session.select(selectDueTasksSql(nowMs - MISSED_AFTER_MS, nowMs + horizonMs, room));
   return { nowMs, missed: [...missed.values()], due: dueRows.map(readDueTask) };
 }
 

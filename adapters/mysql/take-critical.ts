@@ -48,10 +48,10 @@ export async function takeCritical(
 
 async function makeAndTake(
   session: Session,
-  { workerId, lateMs, aheadMs, tasksMax }: TakeRequest,
+  { workerId, tasksMax }: TakeRequest,
   plan: Plan,
 ): Promise<UnknownClaim> {
-  const [clock, ...rows] = await session.select(selectCriticalTasksSql(lateMs, aheadMs, tasksMax));
+  const [clock, ...rows] = await session.select(selectCriticalTasksSql(tasksMax));
   const nowMs = readInstant(clock?.[0]);
   const due: DueTasks = { nowMs, missed: [], due: rows.map(readDueTask) };
   const none = { workerId, claimedAtMs: nowMs, jobs: [] };

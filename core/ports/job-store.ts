@@ -48,11 +48,9 @@ export interface ClaimRequest {
   readonly limit: number;
 }
 
-/** Critical tasks to be made and claimed at once: due between now − `lateMs` and now + `aheadMs`, the earliest first. */
+/** Critical tasks to be made and claimed at once: due between now − MISSED_AFTER_MS and now + FAST_AHEAD_MS, the earliest first. */
 export interface TakeRequest {
   readonly workerId: WorkerId;
-  readonly lateMs: number;
-  readonly aheadMs: number;
   readonly tasksMax: number;
 }
 

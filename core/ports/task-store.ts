@@ -135,7 +135,6 @@ export interface MaterializePlan {
 
 export interface MaterializeBounds {
   readonly horizonMs: number;
-  readonly missedAfterMs: number;
   readonly missedTasksMax: number;
   /** Of them first so many of each priority that are furthest behind; then those that are least behind, most urgent first. */
   readonly missedOldestMax: number;

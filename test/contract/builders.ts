@@ -315,7 +315,6 @@ export function carriedOf({ timeoutMs: _timeoutMs, ...carried }: TaskVersion): C
 /** What a tick may lock, as a scheduler asks for it. */
 export const TICK_BOUNDS = {
   horizonMs: 30_000,
-  missedAfterMs: 60_000,
   missedTasksMax: 200,
   missedOldestMax: 25,
   tasksMax: 1_000,

@@ -48,7 +48,6 @@ function planOne({ nowMs, missed, due }: DueTasks): MaterializePlan {
 
 const BOUNDS = {
   horizonMs: 30_000,
-  missedAfterMs: 60_000,
   missedTasksMax: 9,
   missedOldestMax: 1,
   tasksMax: 99,
@@ -135,7 +134,7 @@ function makers(open: OpenStore): void {
       assert.deepEqual([ran.job.status, ran.job.limitKey], ["waiting", key]);
       assert.deepEqual(await readJob(store, ran.job), ran.job);
       const workerId = await addWorker(store);
-      const request = { workerId, lateMs: 60_000, aheadMs: 2_000, tasksMax: 10 };
+      const request = { workerId, tasksMax: 10 };
       const taken = await store.shard.jobs.takeCritical(request, planOne);
       assert(taken.kind === "claimed");
       assert.deepEqual(taken.jobs, []);

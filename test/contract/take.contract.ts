@@ -8,8 +8,6 @@ import { addJobs, addTask, addWorker, dbNow, HOUR_MS, makeWorker, readJob } from
 import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 
-const BOUNDS = { lateMs: 60_000, aheadMs: 2_000, tasksMax: 10 };
-
 function planAll({ nowMs, due }: DueTasks): MaterializePlan {
   return {
     jobs: due.map((task) => makeScheduledJob(task, "schedule", task.nextRunAtMs ?? 0, nowMs)),
@@ -44,7 +42,7 @@ export function takeContract(open: OpenStore): void {
       const queues = [{ queue: 0, floorMs: null }];
       const poll = { workerId, queues, revocationsWithinMs: 30_000 };
       assert.equal((await store.shard.jobs.poll(poll)).criticalTaskAtMs, late.nextRunAtMs);
-      const taken = await store.shard.jobs.takeCritical({ workerId, ...BOUNDS }, planAll);
+      const taken = await store.shard.jobs.takeCritical({ workerId, tasksMax: 10 }, planAll);
       assert(taken.kind === "claimed");
       assert.deepEqual(taken.jobs.map(({ taskId }) => taskId).sort(), [due.id, late.id].sort());
       for (const held of taken.jobs) {
@@ -60,7 +58,7 @@ export function takeContract(open: OpenStore): void {
       for (const { id, tenantId, nextRunAtMs } of others)
         assert.equal((await store.shard.tasks.find(tenantId, id))?.task.nextRunAtMs, nextRunAtMs);
       assert.equal((await store.shard.jobs.poll(poll)).criticalTaskAtMs, null);
-      const again = await store.shard.jobs.takeCritical({ workerId, ...BOUNDS }, planAll);
+      const again = await store.shard.jobs.takeCritical({ workerId, tasksMax: 10 }, planAll);
       assert(again.kind === "claimed" && again.jobs.length === 0);
       assert.equal((await store.shard.jobs.adopt({ workerId, ...taken })).jobs.length, 2);
     }),
@@ -80,7 +78,7 @@ export function takeContract(open: OpenStore): void {
       assert(done !== undefined);
       await store.putJob({ ...done, status: "succeeded", claimNo: 1, attempt: 1 });
       const workerId = await addWorker(store);
-      const taken = await store.shard.jobs.takeCritical({ workerId, ...BOUNDS }, planAll);
+      const taken = await store.shard.jobs.takeCritical({ workerId, tasksMax: 10 }, planAll);
       assert(taken.kind === "claimed");
       assert.deepEqual(
         taken.jobs.map(({ taskId }) => taskId),
@@ -95,7 +93,7 @@ export function takeContract(open: OpenStore): void {
     onStore(open, async (store) => {
       const task = await addDue(store, 0);
       const never = () => assert.fail("plan was called");
-      const request = { workerId: makeWorker(), ...BOUNDS };
+      const request = { workerId: makeWorker(), tasksMax: 10 };
       assert.deepEqual(await store.shard.jobs.takeCritical(request, never), { kind: "fenced" });
       const found = await store.shard.tasks.find(task.tenantId, task.id);
       assert.equal(found?.task.nextRunAtMs, task.nextRunAtMs);

@@ -331,7 +331,7 @@ function singles(): Sample[] {
     selectMadeSql: selectMadeSql([{ id: job }]),
     pollSql: pollSql(poll),
     selectClaimableSql: selectClaimableSql(claim),
-    selectCriticalTasksSql: selectDueTasks.selectCriticalTasksSql(60_000, 2_000, 32),
+    selectCriticalTasksSql: selectDueTasks.selectCriticalTasksSql(32),
     selectMissedTasksSql: selectDueTasks.selectMissedTasksSql(60_000, 25, 200),
     selectDueTasksSql: selectDueTasks.selectDueTasksSql(NOW_MS - 60_000, NOW_MS + 30_000, 1_000),
     listDeadLettersSql: listDeadLettersSql(
@@ -393,6 +393,7 @@ function singles(): Sample[] {
     listHeldSql: listRunning.listHeldSql([WORKER, OTHER_WORKER], 500),
     listPastBackstopSql: listRunning.listPastBackstopSql(500),
     listFencedWorkersSql: workers.listFencedWorkersSql(100),
+    listPrunableWorkersSql: workers.listPrunableWorkersSql(100),
     selectHoldersSql: workers.selectHoldersSql([WORKER, OTHER_WORKER]),
     deleteFencedWorkersSql: workers.deleteFencedWorkersSql([WORKER, OTHER_WORKER]),
     deleteWorkerSql: workers.deleteWorkerSql(WORKER),

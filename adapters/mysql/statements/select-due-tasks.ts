@@ -1,3 +1,4 @@
+import { FAST_AHEAD_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import { PRIORITIES, type Priority, priorityRank } from "#core/domain/queue.ts";
 import { instant, integer, interval } from "../literals.ts";
 import { DUE_TASK_COLUMNS, NO_DUE_TASK_COLUMNS } from "../task-rows.ts";
@@ -43,8 +44,8 @@ export function selectDueTasksSql(fromMs: number, untilMs: number, limit: number
  *
  * Index: next_run, an exact range in index order. Locks, isolation, result: as the first.
  */
-export function selectCriticalTasksSql(lateMs: number, aheadMs: number, limit: number): string {
-  const within = `next_run_at >= UTC_TIMESTAMP(3) - ${interval(lateMs)} AND next_run_at <= UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
+export function selectCriticalTasksSql(limit: number): string {
+  const within = `next_run_at >= UTC_TIMESTAMP(3) - ${interval(MISSED_AFTER_MS)} AND next_run_at <= UTC_TIMESTAMP(3) + ${interval(FAST_AHEAD_MS)}`;
   return `(${CLOCK}) UNION ALL ${branch("critical", within, limit)} LIMIT ${integer(limit + 1)}`;
 }
 

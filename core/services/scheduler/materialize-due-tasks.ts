@@ -49,7 +49,6 @@ export async function materializeDueTasks(
 ): Promise<Materialized | null> {
   const bounds = {
     horizonMs,
-    missedAfterMs: MISSED_AFTER_MS,
     missedTasksMax: partOf(MATERIALIZE_CATCH_UP_JOBS_MAX, jobsMax),
     missedOldestMax: partOf(MATERIALIZE_OLDEST_MAX, jobsMax),
     tasksMax: jobsMax,

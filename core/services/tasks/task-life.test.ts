@@ -115,7 +115,7 @@ async function live(steps: readonly Step[]) {
     shards
       .forTask(id)
       .tasks.materialize(
-        { horizonMs, missedAfterMs: 60_000, missedTasksMax: 10, missedOldestMax: 1, tasksMax: 10 },
+        { horizonMs, missedTasksMax: 10, missedOldestMax: 1, tasksMax: 10 },
         ({ nowMs, missed, due }) => {
           const plans = [...missed, ...due].map((task) => ({
             taskId: task.id,

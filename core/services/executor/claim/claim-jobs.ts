@@ -9,8 +9,6 @@ import type { Retention } from "#core/domain/job.ts";
 import {
   CLAIM_AHEAD_MS,
   CLAIM_JOBS_MAX,
-  FAST_AHEAD_MS,
-  MISSED_AFTER_MS,
   POLL_PERIOD_MS,
   POLL_PERIOD_MS_MAX,
   RESULTS_WAITING_MAX,
@@ -287,12 +285,7 @@ export class Claiming {
 
   /** Critical tasks that nobody has made yet, straight into our hands. */
   async #takeCritical(workerId: WorkerId, room: CriticalRoom): Promise<number> {
-    const request = {
-      workerId,
-      lateMs: MISSED_AFTER_MS,
-      aheadMs: FAST_AHEAD_MS,
-      tasksMax: room.jobs * FAST_TASKS_PER_JOB,
-    };
+    const request = { workerId, tasksMax: room.jobs * FAST_TASKS_PER_JOB };
     const { jobs, retention } = this.#deps;
     const take = () => jobs.takeCritical(request, (due) => planCritical(due, room, retention));
     const taken = await this.#fastSize.learn(room.jobs, take, rowsOf);
