@@ -25,11 +25,11 @@ export function rescueJobs(
   keys: readonly RunningKey[],
   context: { readonly nowMs: number; readonly retention: Retention },
 ): Rescued {
-  const counts = { pending: 0, dead: 0, cancelled: 0, lostRaces: 0 };
+  const counts = { pending: 0, dead: 0, cancelled: 0 };
   for (const { id, claimNo } of keys) {
     const after = tables.applyToJob(id, { kind: "rescue", claimNo }, context);
-    if (after.kind !== "moved") counts.lostRaces++;
-    else if (after.job.status === "dead") counts.dead++;
+    if (after.kind !== "moved") continue;
+    if (after.job.status === "dead") counts.dead++;
     else if (after.job.status === "cancelled") counts.cancelled++;
     else counts.pending++;
   }

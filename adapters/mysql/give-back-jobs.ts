@@ -2,7 +2,7 @@
 import { assert } from "#core/domain/assert.ts";
 import type { Retention } from "#core/domain/job.ts";
 import type { GivenBack, Recorded } from "#core/ports/job-store.ts";
-import { keepLines, splitLimited } from "./keep-lines.ts";
+import { writeKeepingLines } from "./keep-lines.ts";
 import { giveBackJobsSql } from "./statements/give-back-jobs.ts";
 import type { Database } from "./transaction.ts";
 
@@ -11,14 +11,10 @@ export async function giveBackJobs(
   held: readonly GivenBack[],
   retention: Retention,
 ): Promise<Recorded> {
-  const { limited, free } = splitLimited(held);
-  let written = 0;
-  if (free.length > 0) written += await database.write(giveBackJobsSql(free, retention));
-  if (limited.length > 0) {
-    written += await keepLines(database, limited, true, (session) =>
-      session.write(giveBackJobsSql(limited, retention, true)),
-    );
-  }
+  const groups = await writeKeepingLines(database, held, (writer, group, limited) =>
+    writer.write(giveBackJobsSql(group, retention, limited)),
+  );
+  const written = groups.reduce((sum, count) => sum + count, 0);
   assert(written <= held.length, "a group gives back no more jobs than it names");
   return { written, lostRaces: held.length - written };
 }

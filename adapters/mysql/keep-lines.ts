@@ -1,21 +1,47 @@
 /** Writes of jobs that wait under limits, or may by then: in one transaction with their places in line. */
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import { readJobId } from "./cells.ts";
 import type { Session } from "./pool.ts";
 import { leaveLinesSql, lineUpSql, lockWaitingSql } from "./statements/limited-lines.ts";
 import type { Database } from "./transaction.ts";
 
-interface Keyed {
+interface Held {
   readonly id: JobId;
+  readonly limitKey?: LimitKey | null;
 }
 
 /**
- * Runs `write` on jobs that were claimed from lines. `mayLineUp` false: whatever it does, it makes none of them wait. What a rescue has put
- * in line meanwhile, and `write` takes out, leaves it.
+ * Runs `write` on the jobs that were claimed from lines, in a transaction with their places in line, and apart from that on the others,
+ * as if there were no limits; answers what it has answered. `mayLineUp` false of all: whatever it does, it makes none of them wait.
  */
-export function keepLines<T>(
+export async function writeKeepingLines<Job extends Held, T>(
   database: Database,
-  jobs: readonly Keyed[],
+  jobs: readonly Job[],
+  write: (writer: Pick<Database, "write">, jobs: readonly Job[], limited: boolean) => Promise<T>,
+  mayLineUp: (job: Job) => boolean = () => true,
+): Promise<T[]> {
+  const limited = jobs.filter(isLimited);
+  const free = limited.length === 0 ? jobs : jobs.filter((job) => !isLimited(job));
+  const written: T[] = [];
+  if (free.length > 0) written.push(await write(database, free, false));
+  if (limited.length > 0)
+    written.push(
+      await keepLines(database, limited, limited.some(mayLineUp), (session) =>
+        write(session, limited, true),
+      ),
+    );
+  return written;
+}
+
+function isLimited({ limitKey }: Held): boolean {
+  return (limitKey ?? null) !== null;
+}
+
+/** What a rescue has put in line meanwhile, and `write` takes out, leaves it. */
+function keepLines<T>(
+  database: Database,
+  jobs: readonly Held[],
   mayLineUp: boolean,
   write: (session: Session) => Promise<T>,
 ): Promise<T> {
@@ -27,13 +53,4 @@ export function keepLines<T>(
     if (waited.length > 0) await session.write(leaveLinesSql(waited));
     return result;
   });
-}
-
-/** Jobs that were claimed from lines, and those that were not: these are written as if there were no limits. */
-export function splitLimited<Job extends { readonly limitKey?: string | null }>(
-  jobs: readonly Job[],
-): { readonly limited: readonly Job[]; readonly free: readonly Job[] } {
-  const limited = jobs.filter(({ limitKey }) => (limitKey ?? null) !== null);
-  if (limited.length === 0) return { limited, free: jobs };
-  return { limited, free: jobs.filter(({ limitKey }) => (limitKey ?? null) === null) };
 }

@@ -6,7 +6,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { RESULTS_GROUP_MAX } from "#core/domain/limits.ts";
 import type { JobResult, Recorded } from "#core/ports/job-store.ts";
-import { keepLines, splitLimited } from "./keep-lines.ts";
+import { writeKeepingLines } from "./keep-lines.ts";
 import {
   endInterruptedSql,
   type Interrupted,
@@ -22,14 +22,13 @@ export async function recordJobResults(
   retention: Retention,
 ): Promise<Recorded> {
   assert(results.length <= RESULTS_GROUP_MAX, "a group of results is bounded");
-  const { limited, free } = splitLimited(results);
-  let written = await writeGroup(database, free, retention, false);
-  if (limited.length > 0) {
-    const mayLineUp = limited.some(({ kind }) => kind !== "succeed");
-    written += await keepLines(database, limited, mayLineUp, (session) =>
-      writeGroup(session, limited, retention, true),
-    );
-  }
+  const groups = await writeKeepingLines(
+    database,
+    results,
+    (writer, group, limited) => writeGroup(writer, group, retention, limited),
+    ({ kind }) => kind !== "succeed",
+  );
+  const written = groups.reduce((sum, count) => sum + count, 0);
   assert(written <= results.length, "a group writes no more jobs than it names");
   return { written, lostRaces: results.length - written };
 }

@@ -6,7 +6,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { RESCUE_GROUP_MAX } from "#core/domain/limits.ts";
 import type { Rescued, RunningKey } from "#core/ports/job-store.ts";
-import { keepLines, splitLimited } from "./keep-lines.ts";
+import { writeKeepingLines } from "./keep-lines.ts";
 import {
   insertRescuedDeadLettersSql,
   rescueCancelledSql,
@@ -21,35 +21,28 @@ export async function rescueJobs(
   retention: Retention,
 ): Promise<Rescued> {
   assert(keys.length <= RESCUE_GROUP_MAX, "a group of rescues is bounded");
-  const { limited, free } = splitLimited(keys);
-  const counts = [await rescueGroup(database, free, retention, false)];
-  if (limited.length > 0) {
-    counts.push(
-      await keepLines(database, limited, true, (session) =>
-        rescueGroup(session, limited, retention, true),
-      ),
-    );
+  const groups = await writeKeepingLines(database, keys, (writer, group, limited) =>
+    rescueGroup(writer, group, retention, limited),
+  );
+  const sum = { pending: 0, dead: 0, cancelled: 0 };
+  for (const { pending, dead, cancelled } of groups) {
+    sum.pending += pending;
+    sum.dead += dead;
+    sum.cancelled += cancelled;
   }
-  const sum = (of: (one: Counts) => number) => counts.reduce((all, one) => all + of(one), 0);
-  const [pending, dead, cancelled] = [
-    sum((one) => one.pending),
-    sum((one) => one.dead),
-    sum((one) => one.cancelled),
-  ];
-  const lostRaces = keys.length - pending - dead - cancelled;
-  assert(lostRaces >= 0, "a group rescues no more jobs than it names");
-  return { pending, dead, cancelled, lostRaces };
+  assert(
+    sum.pending + sum.dead + sum.cancelled <= keys.length,
+    "a group rescues no more jobs than it names",
+  );
+  return sum;
 }
-
-type Counts = Omit<Rescued, "lostRaces">;
 
 async function rescueGroup(
   writer: Pick<Database, "write">,
   keys: readonly RunningKey[],
   retention: Retention,
   limited: boolean,
-): Promise<Counts> {
-  if (keys.length === 0) return { pending: 0, dead: 0, cancelled: 0 };
+): Promise<Rescued> {
   await writer.write(insertRescuedDeadLettersSql(keys));
   const dead = await writer.write(rescueDeadSql(keys, retention));
   const cancelled = await writer.write(rescueCancelledSql(keys, retention));

@@ -136,13 +136,14 @@ export interface RunningKey {
   readonly limitKey?: LimitKey | null;
 }
 
-/** What became of a group of rescues; `pending`: in line again, those that wait under a limit included. */
+/**
+ * What became of a group of rescues; jobs that no longer ran under that claim number are in none. `pending`: in line again, those that
+ * wait under a limit included.
+ */
 export interface Rescued {
   readonly pending: number;
   readonly dead: number;
   readonly cancelled: number;
-  /** Jobs that no longer ran under that claim number. */
-  readonly lostRaces: number;
 }
 
 /** What is archived in one order. */

@@ -319,15 +319,17 @@ class Model {
     const context = { nowMs, retention: RETENTION };
     const events = new Map<JobId, JobEvent>();
     const keys: RunningKey[] = [];
-    const expected = { pending: 0, dead: 0, cancelled: 0, lostRaces: 0 };
+    const expected = { pending: 0, dead: 0, cancelled: 0 };
     for (const i of at) {
       const job = this.#jobs.get(this.#ids[i] as JobId);
       if (job === undefined) continue;
       const claimNo = i % 5 === 4 ? Math.max(0, job.claimNo - 1) : job.claimNo;
       const event: JobEvent = { kind: "rescue", claimNo };
       const after = applyEvent(job, event, context);
-      const status = after.kind === "moved" ? after.job.status : "lostRaces";
-      expected[status === "waiting" ? "pending" : (status as "pending" | "lostRaces")]++;
+      if (after.kind === "moved") {
+        const { status } = after.job;
+        expected[status === "waiting" ? "pending" : (status as keyof typeof expected)]++;
+      }
       keys.push({ id: job.id, claimNo, limitKey: this.#claimedFrom.get(job.id) ?? null });
       events.set(job.id, event);
     }

@@ -6,6 +6,7 @@ import type { Job } from "#core/domain/job.ts";
 import { JOB_STATUSES, REASON_CANCELLED, REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
 import { LOST_MAX } from "#core/domain/limits.ts";
 import type { Task } from "#core/domain/task.ts";
+import type { Rescued } from "#core/ports/job-store.ts";
 import { assertStep } from "./assert-step.ts";
 import {
   addJobs,
@@ -119,7 +120,7 @@ function rescues(open: OpenStore): void {
       const beforeMs = await dbNow(store);
       const rescued = await store.shard.jobs.rescue(rows, RETENTION);
       const afterMs = await dbNow(store);
-      assert.deepEqual(rescued, { pending: 4, dead: 1, cancelled: 2, lostRaces: 0 });
+      assert.deepEqual(rescued, { pending: 4, dead: 1, cancelled: 2 });
       for (const job of rows) {
         const event = { kind: "rescue", claimNo: job.claimNo } as const;
         assertStep(job, event, await readJob(store, job), beforeMs, afterMs);
@@ -142,12 +143,12 @@ function rescues(open: OpenStore): void {
       const gone = running(task, nowMs, -20_000, workerId);
       const keys = [...rows, { ...stale, claimNo: stale.claimNo - 1 }, gone];
       const { jobs } = store.shard;
-      assert.deepEqual(await jobs.rescue(keys, RETENTION), counts({ pending: 1, lostRaces: 7 }));
+      assert.deepEqual(await jobs.rescue(keys, RETENTION), counts({ pending: 1 }));
       const after = await Promise.all([...rows, stale].map((job) => readJob(store, job)));
       for (const [i, job] of [...rows, stale].entries()) {
         if (job.status !== "running" || job === stale) assert.deepEqual(after[i], job);
       }
-      assert.deepEqual(await jobs.rescue(keys, RETENTION), counts({ lostRaces: 8 }));
+      assert.deepEqual(await jobs.rescue(keys, RETENTION), counts({}));
       const again = await Promise.all([...rows, stale].map((job) => readJob(store, job)));
       assert.deepEqual(again, after);
       assert.deepEqual(await jobs.rescue([], RETENTION), counts({}));
@@ -165,7 +166,7 @@ function races(open: OpenStore): void {
       const recorded = await jobs.recordResults([success(held, workerId)], RETENTION);
       assert.deepEqual(recorded, { written: 1, lostRaces: 0 });
       assert.equal((await readJob(store, held)).status, "succeeded");
-      assert.deepEqual(await jobs.rescue([held], RETENTION), counts({ lostRaces: 1 }));
+      assert.deepEqual(await jobs.rescue([held], RETENTION), counts({}));
 
       const other = await claimOne(store);
       await jobs.rescue([other.held], RETENTION);
@@ -174,7 +175,7 @@ function races(open: OpenStore): void {
       assert(taken !== undefined);
       const late = await jobs.recordResults([success(other.held, other.workerId)], RETENTION);
       assert.deepEqual(late, { written: 0, lostRaces: 1 });
-      assert.deepEqual(await jobs.rescue([other.held], RETENTION), counts({ lostRaces: 1 }));
+      assert.deepEqual(await jobs.rescue([other.held], RETENTION), counts({}));
       assert.deepEqual([taken.claimNo, taken.attempt, taken.lost], [2, 2, 1]);
     }),
   );
@@ -227,8 +228,8 @@ function running(task: Task, nowMs: number, offsetMs: number, workerId: WorkerId
   return { ...job, status: "running", workerId, claimNo: 2, attempt: 1, dueAtMs: nowMs + HOUR_MS };
 }
 
-function counts(changes: Partial<Record<"pending" | "dead" | "cancelled" | "lostRaces", number>>) {
-  return { pending: 0, dead: 0, cancelled: 0, lostRaces: 0, ...changes };
+function counts(changes: Partial<Rescued>): Rescued {
+  return { pending: 0, dead: 0, cancelled: 0, ...changes };
 }
 
 function keysOf(jobs: readonly Pick<Job, "id" | "claimNo">[]) {
