@@ -1,6 +1,8 @@
 import { createConnection } from "node:net";
 import { SetupError } from "./setup-error.ts";
 
+export const CASSANDRA_PORT_DEFAULT = 9042;
+
 /** An OPTIONS frame of the native protocol, version 4: answered before any log-in. */
 const OPTIONS_FRAME = Buffer.from([4, 0, 0, 0, 5, 0, 0, 0, 0]);
 const RESPONSE_V4 = 0x84;
@@ -37,7 +39,7 @@ export function cassandraAnswers(point: string): Promise<boolean> {
   const url = new URL(`cql://${point}`);
   const host = url.hostname.replace(/^\[|\]$/g, "");
   return new Promise((resolve) => {
-    const socket = createConnection({ host, port: Number(url.port || 9042) });
+    const socket = createConnection({ host, port: Number(url.port || CASSANDRA_PORT_DEFAULT) });
     const end = (answers: boolean) => {
       socket.destroy();
       resolve(answers);

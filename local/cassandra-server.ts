@@ -1,5 +1,5 @@
 import { parseContactPoints } from "#adapters/cassandra/client.ts";
-import { waitUntilCassandraAnswers } from "./cassandra-answers.ts";
+import { CASSANDRA_PORT_DEFAULT, waitUntilCassandraAnswers } from "./cassandra-answers.ts";
 import {
   chooseServer,
   endServer,
@@ -24,7 +24,6 @@ export type CassandraOptions = ServerOptions & {
   sync?: "periodic" | "group";
 };
 
-export const CASSANDRA_PORT_DEFAULT = 9042;
 const ANSWER_DEADLINE_MS = 60_000;
 const CASSANDRA = {
   name: "Cassandra",

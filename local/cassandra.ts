@@ -1,10 +1,6 @@
 import { parseArgs } from "node:util";
-import {
-  CASSANDRA_PORT_DEFAULT,
-  chooseCassandra,
-  startCassandra,
-  stopCassandra,
-} from "./cassandra-server.ts";
+import { CASSANDRA_PORT_DEFAULT } from "./cassandra-answers.ts";
+import { chooseCassandra, startCassandra, stopCassandra } from "./cassandra-server.ts";
 import { SetupError } from "./setup-error.ts";
 import { runMain } from "./terminal.ts";
 

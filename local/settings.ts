@@ -3,6 +3,7 @@ import { archiverEnv } from "#functions/archiver/env.ts";
 import { reconcilerEnv } from "#functions/reconciler/env.ts";
 import { executorEnv } from "#workers/executor/env.ts";
 import { schedulerEnv } from "#workers/scheduler/env.ts";
+import { CASSANDRA_PORT_DEFAULT } from "./cassandra-answers.ts";
 import { throttleEnv } from "./gateway-env.ts";
 import { parseMysqlUrl } from "./mysql-answers.ts";
 import { MYSQL_PORT_DEFAULT } from "./mysql-server.ts";
@@ -59,7 +60,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     localDir: resolve(env.LOCAL_DIR || ".local"),
     apiPort: readInteger(env, "API_PORT", 8787, 1, 65_535),
     mysqlPort: readInteger(env, "MYSQL_PORT", MYSQL_PORT_DEFAULT, 1, 65_535),
-    cassandraPort: readInteger(env, "CASSANDRA_PORT", 9042, 1, 65_535),
+    cassandraPort: readInteger(env, "CASSANDRA_PORT", CASSANDRA_PORT_DEFAULT, 1, 65_535),
     executors: readInteger(env, "EXECUTORS", 1, 1, PROCESSES_MAX),
     schedulers: readInteger(env, "SCHEDULERS", 1, 1, PROCESSES_MAX),
     metricsPort: readInteger(env, "METRICS_PORT", 0, 0, 65_000),

@@ -57,7 +57,7 @@ export const PRINCIPAL_UNKNOWN_MS = 5_000;
 export const PRINCIPALS_KNOWN_MAX = 10_000;
 export const PRINCIPALS_UNKNOWN_MAX = 1_000;
 /** No request is served later than this after its key was revoked, or its tenant disabled. */
-export const REVOKED_WITHIN_MS = 60_000;
+export const KEY_REVOKED_WITHIN_MS = 60_000;
 
 // Secrets.
 /** Of a task, headers and credential together; HEADERS_MAX and HEADER_BYTES_MAX hold for plain and secret headers together. */
@@ -366,7 +366,7 @@ assert(
   DRAIN_CALLS_MS < DRAIN_TOTAL_MS && DRAIN_TOTAL_MS < 120_000,
   "drain ends inside the stop timeout",
 );
-assert(PRINCIPAL_KNOWN_MS * 2 <= REVOKED_WITHIN_MS, "what is remembered is forgotten in time");
+assert(PRINCIPAL_KNOWN_MS * 2 <= KEY_REVOKED_WITHIN_MS, "what is remembered is forgotten in time");
 assert(
   TASK_SECRETS_ASKED_MS < TASK_SECRETS_KNOWN_MS && TASK_SECRETS_KNOWN_MS < SECRET_CHANGED_WITHIN_MS,
   "what is remembered of a task's secrets is forgotten in time",

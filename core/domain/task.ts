@@ -7,8 +7,7 @@ import type { Schedule } from "./schedule.ts";
 import type { TargetAuth } from "./target-auth.ts";
 import type { SecretMark } from "./task-secrets.ts";
 
-export const TASK_STATUSES = ["active", "paused", "completed", "deleted"] as const;
-export type TaskStatus = (typeof TASK_STATUSES)[number];
+export type TaskStatus = "active" | "paused" | "completed" | "deleted";
 
 /** What happens to runs missed by more than MISSED_AFTER_MS: make all, the latest only, or none. */
 export const CATCH_UPS = ["all", "latest", "none"] as const;

@@ -1,9 +1,8 @@
 /** Field types that several schemas share. Each carries what OpenAPI needs to describe it. */
 import { z } from "zod";
+import { LAST_INSTANT_MS } from "#core/domain/cron.ts";
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#core/domain/limits.ts";
 import { readIsoTime } from "#core/domain/schedule-instant.ts";
-
-const YEAR_9999_END_MS = 253_402_300_799_999;
 
 /** One line of text: well-formed Unicode, nothing invisible, no blanks around it. */
 export function line(lengthMax: number) {
@@ -41,7 +40,7 @@ export const queryInstant = z
 function readInstant(text: string, ctx: z.RefinementCtx): number {
   const time = readIsoTime(text);
   const atMs = time === null || time.offsetMs === null ? Number.NaN : time.wallMs - time.offsetMs;
-  if (atMs >= 0 && atMs <= YEAR_9999_END_MS) return atMs;
+  if (atMs >= 0 && atMs <= LAST_INSTANT_MS) return atMs;
   const message = Number.isNaN(atMs)
     ? 'must be an instant with its offset, such as "2026-12-01T09:00:00Z"'
     : "must be from 1970 to 9999";
