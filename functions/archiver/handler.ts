@@ -2,8 +2,8 @@
  * Entry point of the archiver: a Lambda function that EventBridge invokes every minute. It goes on until nothing is left to move
  * or its time is nearly out; what is left then is for the next one, which may have begun already.
  */
-import { createHash } from "node:crypto";
 import { systemClock } from "#adapters/system/clock.ts";
+import { systemDigest } from "#adapters/system/digest.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import { readEnv } from "#adapters/system/read-env.ts";
 import { retentionOf } from "#adapters/system/retention-of.ts";
@@ -30,7 +30,7 @@ const deps = {
   random: systemRandom,
   retention: retentionOf(env),
   logger,
-  sha256: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
+  sha256: systemDigest.sha256Hex,
 };
 
 let last: ArchiverRun | null = null;

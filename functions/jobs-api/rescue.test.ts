@@ -62,8 +62,7 @@ function kill(api: ApiInMemory, id: string): Job {
 /** As the archiver does, whose copy is durable before the row goes. */
 async function archive(api: ApiInMemory, id: string): Promise<void> {
   const job = jobOf(api, id);
-  const sha256 = (bytes: Uint8Array) => systemDigest.sha256Hex(new TextDecoder().decode(bytes));
-  await api.history.write([historyEntryOf(job, null, sha256)]);
+  await api.history.write([historyEntryOf(job, null, systemDigest.sha256Hex)]);
   api.shards.tables.jobs.delete(job.id);
 }
 

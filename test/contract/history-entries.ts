@@ -1,16 +1,12 @@
 /** Finished jobs for the contract of the history port. */
-import { createHash, randomBytes } from "node:crypto";
-import {
-  type HistoryEntry,
-  historyEntryOf,
-  historyRequestOf,
-  type Sha256,
-} from "#core/domain/history.ts";
+import { randomBytes } from "node:crypto";
+import { systemDigest } from "#adapters/system/digest.ts";
+import { type HistoryEntry, historyEntryOf, historyRequestOf } from "#core/domain/history.ts";
 import { makeJobId, makeTaskId, type TaskId, type TenantId } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
 
-const sha256: Sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+const sha256 = systemDigest.sha256Hex;
 
 export const REQUEST: HttpRequest = {
   method: "POST",
