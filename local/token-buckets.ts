@@ -1,3 +1,5 @@
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
+
 /** A token bucket for each caller, as API Gateway's usage plans have: `burst` requests at once, then `ratePerSecond`. */
 export class TokenBuckets {
   readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
@@ -18,11 +20,8 @@ export class TokenBuckets {
     const filled = Math.min(this.#burst, tokens + Math.max(0, nowMs - atMs) * this.#ratePerMs);
     const taken = filled >= 1;
     this.#buckets.delete(caller);
-    if (this.#buckets.size >= this.#bucketsMax) {
-      const oldest = this.#buckets.keys().next();
-      if (!oldest.done) this.#buckets.delete(oldest.value);
-    }
     this.#buckets.set(caller, { tokens: taken ? filled - 1 : filled, atMs: nowMs });
+    forgetOldest(this.#buckets, this.#bucketsMax);
     return taken ? 0 : (1 - filled) / this.#ratePerMs;
   }
 }

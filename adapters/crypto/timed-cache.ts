@@ -1,4 +1,5 @@
 /** Values that cost a call elsewhere: asked for once by all who want them, kept for a while, the oldest dropped first. */
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
 
@@ -77,10 +78,7 @@ export class TimedCache<V> {
       const value = await ask();
       this.#entries.delete(key);
       this.#entries.set(key, { value, atMs: this.#options.clock.monotonicMs() });
-      for (const oldest of this.#entries.keys()) {
-        if (this.#entries.size <= this.#options.sizeMax) break;
-        this.#entries.delete(oldest);
-      }
+      forgetOldest(this.#entries, this.#options.sizeMax);
       return value;
     } finally {
       this.#asked.delete(key);

@@ -10,6 +10,7 @@
 
 import { Resolver } from "node:dns/promises";
 import { readFileSync } from "node:fs";
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import { withoutLastDots } from "#core/domain/host-name.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import { LookupFailed } from "./errors.ts";
@@ -63,8 +64,7 @@ export function openHostResolver(options: ResolverOptions): HostResolver {
     if (answer.endsAtMs <= clock.monotonicMs()) return;
     kept.delete(name);
     kept.set(name, answer);
-    const oldest = kept.keys().next();
-    if (kept.size > ANSWERS_KEPT_MAX && !oldest.done) kept.delete(oldest.value);
+    forgetOldest(kept, ANSWERS_KEPT_MAX);
   };
   const ask = async (name: string): Promise<readonly string[]> => {
     try {

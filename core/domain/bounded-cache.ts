@@ -21,11 +21,16 @@ export class BoundedCache<K, V> {
       return held;
     }
     const made = make(key);
-    if (this.#entries.size >= this.#entriesMax) {
-      const oldest = this.#entries.keys().next();
-      if (!oldest.done) this.#entries.delete(oldest.value);
-    }
     this.#entries.set(key, made);
+    forgetOldest(this.#entries, this.#entriesMax);
     return made;
+  }
+}
+
+/** Takes out what was put in longest ago, until no more than `entriesMax` are left. */
+export function forgetOldest<K>(entries: Map<K, unknown>, entriesMax: number): void {
+  for (const oldest of entries.keys()) {
+    if (entries.size <= entriesMax) return;
+    entries.delete(oldest);
   }
 }

@@ -8,9 +8,9 @@
  * - day of month and day of week are both required if either field starts with a star, else one is enough (crontab's rule).
  */
 import { CronExpressionParser } from "cron-parser";
+import { BoundedCache } from "./bounded-cache.ts";
 import type { CronDays, CronTimes } from "./cron-calendar.ts";
 import { daysInMonth, everMatches } from "./cron-calendar.ts";
-import { BoundedCache } from "./schedule-cache.ts";
 
 export type CronFields = CronTimes & {
   /** Seconds, minute or hour begins with a star: follows real time through a change of the clocks. */

@@ -4,11 +4,12 @@
  * `at` and `every` are arithmetic here; cron is cron-fields.ts (the expression), cron-calendar.ts (the wall), time-zone.ts (the offsets)
  * and cron.ts (the three together). The decision and its figures: docs/decisions/0002-cron-by-wall-clock.md.
  */
+
+import { BoundedCache } from "./bounded-cache.ts";
 import { LAST_INSTANT_MS, nextCronRun } from "./cron.ts";
 import { readCron } from "./cron-fields.ts";
 import { OperatingError } from "./errors.ts";
 import { EVERY_SECONDS_MAX } from "./limits.ts";
-import { BoundedCache } from "./schedule-cache.ts";
 import { formatLocal, readIsoTime } from "./schedule-instant.ts";
 import { cronWarnings, localTimeWarnings, REFERENCE_FROM_MS } from "./schedule-warnings.ts";
 import type { ZoneClock } from "./time-zone.ts";

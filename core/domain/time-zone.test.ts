@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BoundedCache } from "./schedule-cache.ts";
+import { BoundedCache } from "./bounded-cache.ts";
 import {
   canonicalTimeZone,
   firstInstantAtWall,

@@ -9,7 +9,7 @@
  *
  * A *wall* number is what Date.UTC would give for the digits on the wall: instant + offset, in ms.
  */
-import { BoundedCache } from "./schedule-cache.ts";
+import { BoundedCache } from "./bounded-cache.ts";
 
 /** Time over which a zone's offset does not change: startMs ≤ instant < endMs, wall = instant + offsetMs. */
 export type ZonePiece = {

@@ -4,6 +4,7 @@
  *
  * Keys are held by their hash, never the secret. Unknown callers are held apart, so that a flood of made-up keys pushes no known one out.
  */
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import {
   PRINCIPAL_KNOWN_MS,
   PRINCIPAL_UNKNOWN_MS,
@@ -74,10 +75,7 @@ class Memory<V> {
 
   keep(key: string, value: V, since: Instants): void {
     this.#entries.delete(key);
-    if (this.#entries.size >= this.#entriesMax) {
-      const oldest = this.#entries.keys().next();
-      if (!oldest.done) this.#entries.delete(oldest.value);
-    }
     this.#entries.set(key, { value, since });
+    forgetOldest(this.#entries, this.#entriesMax);
   }
 }

@@ -2,6 +2,7 @@
  * Makes of jobs what history keeps of them. Thousands of jobs share a version: what history keeps of its request (a long body is
  * a hash) is made once and remembered, and versions, up to 256 KB each, are in memory only a few at a time.
  */
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import {
   type HistoryEntry,
   type HistoryRequest,
@@ -69,9 +70,6 @@ export class HistoryEntries {
 
   #keep(key: string, request: HistoryRequest | null): void {
     this.#requests.set(key, request);
-    for (const oldest of this.#requests.keys()) {
-      if (this.#requests.size <= ARCHIVE_REQUESTS_KEPT) break;
-      this.#requests.delete(oldest);
-    }
+    forgetOldest(this.#requests, ARCHIVE_REQUESTS_KEPT);
   }
 }

@@ -4,6 +4,7 @@
  * has it dropped, but at most once a minute: another 401 right after says that it is not the token, or that the provider does not
  * have a good one yet.
  */
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import {
   TOKEN_DROPPED_EVERY_MS,
@@ -115,10 +116,7 @@ export class AccessTokens {
   #keep(key: string, kept: Kept): void {
     this.#kept.delete(key);
     this.#kept.set(key, kept);
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= TOKENS_KEPT_MAX) break;
-      this.#kept.delete(oldest);
-    }
+    forgetOldest(this.#kept, TOKENS_KEPT_MAX);
   }
 }
 

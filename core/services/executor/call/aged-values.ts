@@ -1,3 +1,4 @@
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import type { Clock } from "#core/ports/clock.ts";
 
 /** Values with the instant as of which they hold, on the monotonic clock; bounded, the oldest goes first. */
@@ -24,9 +25,6 @@ export class AgedValues<Key, Value> {
     if (entry !== undefined && entry.atMs > atMs) return;
     this.#values.delete(key);
     this.#values.set(key, { value, atMs });
-    for (const oldest of this.#values.keys()) {
-      if (this.#values.size <= this.#sizeMax) break;
-      this.#values.delete(oldest);
-    }
+    forgetOldest(this.#values, this.#sizeMax);
   }
 }

@@ -1,4 +1,5 @@
 /** What a tenant's calls are signed with, open and in memory: for as long as the database says that it is valid. */
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { SIGNING_KNOWN_MAX, SIGNING_SECRET_BYTES } from "#core/domain/limits.ts";
@@ -67,10 +68,7 @@ export class SigningKeys {
     const key = await this.#deps.vault.open(placeOf(tenantId, id), sealed);
     if (key === null) return null;
     this.#open.set(at, key);
-    for (const oldest of this.#open.keys()) {
-      if (this.#open.size <= SIGNING_KNOWN_MAX) break;
-      this.#open.delete(oldest);
-    }
+    forgetOldest(this.#open, SIGNING_KNOWN_MAX);
     return key;
   }
 

@@ -7,7 +7,9 @@
  *
  * Whoever takes a job may pass tenants over: then the others are served in the same order as if those had nothing.
  */
+
 import { assert } from "#core/domain/assert.ts";
+import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { IDLE_CONNECTIONS_MAX } from "#core/domain/limits.ts";
 import { QueueTurns } from "#core/domain/queue-turns.ts";
@@ -296,10 +298,7 @@ export class ReadyJobs {
   noteIdle(connection: string): void {
     this.#idle.set(connection, (this.#idle.get(connection) ?? 0) + 1);
     for (const ready of this.#queues.values()) ready.noteIdle(connection);
-    for (const oldest of this.#idle.keys()) {
-      if (this.#idle.size <= IDLE_CONNECTIONS_MAX) break;
-      this.#idle.delete(oldest);
-    }
+    forgetOldest(this.#idle, IDLE_CONNECTIONS_MAX);
   }
 
   /** True when there is another. */
