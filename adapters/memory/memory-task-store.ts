@@ -305,8 +305,8 @@ export class MemoryTaskStore implements TaskStore {
     }));
   }
 
-  purge(limit: number, olderThanMs: number): Promise<number> {
-    return this.#tables.transact("purge", (nowMs) =>
+  purgeEnded(limit: number, olderThanMs: number): Promise<number> {
+    return this.#tables.transact("purgeEnded", (nowMs) =>
       purgeTasks(this.#tables, limit, nowMs - olderThanMs),
     );
   }
@@ -320,8 +320,8 @@ export class MemoryTaskStore implements TaskStore {
     );
   }
 
-  prune(limit: number): Promise<number> {
-    return this.#tables.transact("prune", (nowMs) => pruneRows(this.#tables, limit, nowMs));
+  pruneUnread(limit: number): Promise<number> {
+    return this.#tables.transact("pruneUnread", (nowMs) => pruneRows(this.#tables, limit, nowMs));
   }
 
   #live(tenantId: TenantId, taskId: TaskId): Task | null {

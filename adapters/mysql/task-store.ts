@@ -67,9 +67,9 @@ export function taskStore(
       assert(row !== undefined, "a look ahead answers one row");
       return readDueAhead(row);
     },
-    purge: (limit, olderThanMs) => purgeTasks(database, limit, olderThanMs),
+    purgeEnded: (limit, olderThanMs) => purgeTasks(database, limit, olderThanMs),
     findAnswer: (tenantId, request) => findAnswer(database, tenantId, request),
-    prune: (limit) => pruneRows(database, limit),
+    pruneUnread: (limit) => pruneRows(database, limit),
     loadCallParts: (request) => loadCallParts(database, request),
     async loadVersions(keys, bodies) {
       if (keys.length === 0) return [];

@@ -325,7 +325,7 @@ export interface TaskStore {
    * deleted task ended when it was deleted; a completed one with its last edit, its last occurrence, or its last run by hand or
    * retry, whichever came last. Returns how many.
    */
-  purge(limit: number, olderThanMs: number): Promise<number>;
+  purgeEnded(limit: number, olderThanMs: number): Promise<number>;
 
   /**
    * What is kept for a request's key, without taking it: null when nothing is. For requests that could not be done any more, before they
@@ -337,5 +337,5 @@ export interface TaskStore {
   ): Promise<Replay | null>;
 
   /** Removes answers kept for idempotency keys that have expired and revocations older than a day, at most `limit` of each. */
-  prune(limit: number): Promise<number>;
+  pruneUnread(limit: number): Promise<number>;
 }

@@ -24,10 +24,10 @@ export function housekeepingContract(open: OpenStore): void {
         await add(store, { status: "completed" }),
         await add(store, { status: "deleted" }),
       ];
-      assert.equal(await store.shard.tasks.purge(1, KEPT_MS), 1);
+      assert.equal(await store.shard.tasks.purgeEnded(1, KEPT_MS), 1);
       assert.deepEqual(await there(store, [oldest, old, ...others]), [old, ...others]);
-      assert.equal(await store.shard.tasks.purge(50, KEPT_MS), 1);
-      assert.equal(await store.shard.tasks.purge(50, KEPT_MS), 0);
+      assert.equal(await store.shard.tasks.purgeEnded(50, KEPT_MS), 1);
+      assert.equal(await store.shard.tasks.purgeEnded(50, KEPT_MS), 0);
       assert.deepEqual(await there(store, [old, ...others]), others);
       const versions = await store.shard.tasks.loadVersions(
         [oldest, old, ...others].map(({ id }) => ({ taskId: id, requestVersion: 1 })),
@@ -48,7 +48,7 @@ export function housekeepingContract(open: OpenStore): void {
       await store.putJob({ ...plannedJob(busy, nowMs, -2 * KEPT_MS), status: "dead" });
       await store.putJob({ ...job, status: "cancelled" });
       const idle = await add(store, { status: "deleted", updatedAtMs: nowMs - KEPT_MS - 1_000 });
-      assert.equal(await store.shard.tasks.purge(1, KEPT_MS), 1);
+      assert.equal(await store.shard.tasks.purgeEnded(1, KEPT_MS), 1);
       assert.deepEqual(await there(store, [deleted, busy, idle]), [deleted, busy]);
     }),
   );
@@ -65,8 +65,8 @@ export function housekeepingContract(open: OpenStore): void {
       const ended = { ...ran.job, status: "succeeded", dueAtMs: nowMs - 1 } as const;
       await store.putJob(ended);
       assert.equal(await store.shard.jobs.deleteArchived([ended]), 1);
-      assert.equal(await store.shard.tasks.purge(50, KEPT_MS), 0);
-      assert.equal(await store.shard.tasks.purge(50, -60_000), 1);
+      assert.equal(await store.shard.tasks.purgeEnded(50, KEPT_MS), 0);
+      assert.equal(await store.shard.tasks.purgeEnded(50, -60_000), 1);
     }),
   );
 
@@ -75,7 +75,7 @@ export function housekeepingContract(open: OpenStore): void {
     onStore(open, async (store) => {
       const { task } = await addTask(store);
       await removeTask(store, task);
-      assert.equal(await store.shard.tasks.prune(50), 0);
+      assert.equal(await store.shard.tasks.pruneUnread(50), 0);
       assert.equal((await store.shard.jobs.listRevocations(60_000)).length, 1);
     }),
   );

@@ -237,7 +237,11 @@ function expires(open: OpenStore): void {
       };
       for (let n = 0; n < 5; n++) assert.equal(await create(n, -1_000 * n - 1), "created");
       assert.equal(await create(9, HOUR_MS), "created");
-      const pruned = [await tasks.prune(3), await tasks.prune(3), await tasks.prune(3)];
+      const pruned = [
+        await tasks.pruneUnread(3),
+        await tasks.pruneUnread(3),
+        await tasks.pruneUnread(3),
+      ];
       assert.deepEqual(pruned, [3, 2, 0]);
       assert.equal(await create(9, HOUR_MS), "replayed");
     }),

@@ -146,7 +146,7 @@ function taskSecretsContract(adapter: string, open: OpenStore): void {
       const ended = { status: "completed", nextRunAtMs: null, updatedAtMs: old } as const;
       const gone = await addTaskWith(store, [sealed("auth")], ended);
       const stays = await addTaskWith(store, [sealed("auth")]);
-      assert.equal(await store.shard.tasks.purge(10, 3_600_000), 1);
+      assert.equal(await store.shard.tasks.purgeEnded(10, 3_600_000), 1);
       assert.deepEqual(await secretsOf(store, gone), []);
       assert.equal((await secretsOf(store, stays)).length, 1);
     }),

@@ -43,8 +43,8 @@ export async function dieAndRescue(
 export async function archive({ jobs, tasks }: Shard): Promise<number> {
   const found = await jobs.listArchivable(300, 4_000_000);
   const deleted = await jobs.deleteArchived(shuffled(found));
-  await tasks.prune(100);
-  await tasks.purge(10, 3_600_000);
+  await tasks.pruneUnread(100);
+  await tasks.purgeEnded(10, 3_600_000);
   return deleted;
 }
 

@@ -64,8 +64,8 @@ const SAFE_TO_REPEAT = new Set<string>([
     "giveBack",
     "rescue",
     "deleteArchived",
-    "prune",
-    "purge",
+    "pruneUnread",
+    "purgeEnded",
   ],
   ...["remove", "pruneFenced", "write", "keepSlots", "releaseLine"],
 ]);

@@ -60,7 +60,7 @@ async function purgeTasks(
   let purged = 0;
   let removed: number;
   do {
-    removed = await shard.tasks.purge(PURGE_TASKS_MAX, keptMs);
+    removed = await shard.tasks.purgeEnded(PURGE_TASKS_MAX, keptMs);
     purged += removed;
   } while (removed === PURGE_TASKS_MAX && clock.monotonicMs() < endMs);
   return purged;

@@ -89,7 +89,7 @@ test("a failed pass forgets what was seen: a database that flaps costs no worker
   );
 });
 
-for (const verb of ["prune", "pruneFenced"])
+for (const verb of ["pruneUnread", "pruneFenced"])
   for (const error of [StoreUnavailable, StoreRefused])
     test(`a ${verb} that fails with ${error.name} costs no look: the worker is fenced with the third`, async () => {
       const { shard, deps, clock, failing, asked, said, addHeld, job, passes } = openWorld(error);

@@ -239,7 +239,7 @@ export class Reconciler {
     if (this.#pruned) return;
     try {
       const { tasks, workers } = this.#deps.shard;
-      const removed = [await tasks.prune(PRUNE_MAX), await workers.pruneFenced(PRUNE_MAX)];
+      const removed = [await tasks.pruneUnread(PRUNE_MAX), await workers.pruneFenced(PRUNE_MAX)];
       this.#pruned = removed.every((count) => count < PRUNE_MAX);
     } catch (error) {
       this.#sayLater(
