@@ -1,6 +1,7 @@
 /**
- * Entry point of the reconciler: a Lambda function that EventBridge invokes every minute. A run looks at the leases every two
- * seconds for a little more than a minute, so that runs overlap and a dead executor is noticed within seconds at any time.
+ * Entry point of the reconciler: a Lambda function that EventBridge invokes every minute. A run makes a pass (reconcile-pass.ts) every two
+ * seconds for a little more than a minute, so that runs overlap and a dead executor is noticed within seconds at any time, and measures
+ * beside them what waits (watch-backlog.ts).
  */
 import { systemClock } from "#adapters/system/clock.ts";
 import { readEnv } from "#adapters/system/read-env.ts";

@@ -106,9 +106,29 @@ for (const verb of ["pruneUnread", "pruneFenced"])
       assert.match(said[0] ?? "", /not removed now; the next run tries again/);
       assert.equal(asked.filter((one) => one === verb).length, 1, "once a run");
       failing.delete(verb);
-      await passes(new Reconciler(deps), 1);
+      await passes(new Reconciler(deps), 2);
       assert.equal(asked.filter((one) => one === verb).length, 2);
     });
+
+test("rows that take long to be removed cost no look", async () => {
+  const { shard, deps, clock, addHeld, job, passes } = openWorld();
+  const { tasks, workers } = shard;
+  const slowly = (prune: (limit: number) => Promise<number>) => async (limit: number) => {
+    await clock.advance(9_000);
+    return prune(limit);
+  };
+  tasks.pruneUnread = slowly(tasks.pruneUnread.bind(tasks));
+  workers.pruneFenced = slowly(workers.pruneFenced.bind(workers));
+  await workers.register(A, WORKER_LEASE_MS);
+  const held = addHeld(A);
+  await clock.advance(WORKER_LEASE_MS + 1);
+  const done = await passes(new Reconciler(deps), 2);
+  assert.deepEqual(
+    done.map(({ fenced }) => fenced),
+    [0, 1],
+  );
+  assert.equal(job(held).status, "pending");
+});
 
 test("looks that lie far apart have nothing to do with each other", async () => {
   const { clock, shard, deps, passes } = openWorld();

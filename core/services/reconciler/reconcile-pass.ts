@@ -1,9 +1,14 @@
 /**
- * One look at a shard for holders that are gone, and what it takes to get their jobs going again; then for what else was left behind.
+ * All that the reconciler does on a shard, pass after pass, but for what it measures beside them (watch-backlog.ts):
  *
- * Two questions, each asked twice: whose lease has expired (the worker is fenced, then its jobs are given back), and which
- * running job has passed its backstop (it is given back by itself). Between the two looks lie SEEN_APART_MS at least, with no
- * failed pass between: after a database was away every lease has expired, and the workers need a moment to renew.
+ * 1. Workers whose lease has expired are fenced.
+ * 2. Jobs that run under fenced workers, of this run or an earlier one, are given back.
+ * 3. Running jobs that have passed their backstop are given back, each by itself.
+ * 4. Pauses, deletes and resumes of very many jobs that were left half-way are finished (upkeep.ts).
+ * 5. Rows that nobody asks for any more are removed: answers to requests, revocations, fenced workers (upkeep.ts).
+ *
+ * What is expired, past its backstop or left half-way has to be so in two looks. Between them lie SEEN_APART_MS at least, with no
+ * failed pass: after a database was away every lease has expired, and the workers need a moment to renew.
  *
  * Fencing comes first and waits for a claim under way, so that a fenced worker gets no more jobs: once none runs under it, none
  * ever will. Several passes at once are safe: a fence and a rescue are guarded writes, and whoever comes second changes nothing.
@@ -12,31 +17,19 @@ import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { FailedGroups } from "#core/domain/failed-groups.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
-import type { Retention } from "#core/domain/job.ts";
 import {
   EXPIRED_WORKERS_MAX,
   FENCED_WORKERS_MAX,
   PASS_GAP_MS_MAX,
   PASS_PERIOD_MS,
   PAST_BACKSTOP_MAX,
-  PRUNE_MAX,
   RESCUE_GROUP_MAX,
   RESCUE_PASS_MS_MAX,
   SEEN_APART_MS,
-  UNFINISHED_MAX,
 } from "#core/domain/limits.ts";
-import type { Clock } from "#core/ports/clock.ts";
 import type { RunningKey } from "#core/ports/job-store.ts";
-import type { Logger } from "#core/ports/logger.ts";
-import type { Shard } from "#core/ports/shards.ts";
 import { Sightings } from "./sightings.ts";
-
-export interface ReconcilerDeps {
-  readonly shard: Shard;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly retention: Retention;
-}
+import { type ReconcilerDeps, Upkeep } from "./upkeep.ts";
 
 /** What one pass did. */
 export interface Pass {
@@ -57,19 +50,17 @@ export class Reconciler {
   readonly #expired = new Sightings<WorkerId>(SEEN_APART_MS);
   /** By id and claim number. */
   readonly #pastBackstop = new Sightings<string>(SEEN_APART_MS);
-  /** By task and how far it has come. */
-  readonly #unfinished = new Sightings<string>(SEEN_APART_MS);
   /** Of both, what could not be given back when it was tried: it goes on apart from all else. */
   readonly #failed = new FailedGroups<RunningKey>();
   readonly #failedNames = new Set<string>();
   /** Fenced workers under which nothing runs any more. */
   readonly #emptied = new Set<WorkerId>();
+  readonly #upkeep: Upkeep;
   #lookedMs: number | null = null;
-  /** There is nothing left to remove, or it cannot be now. */
-  #pruned = false;
 
   constructor(deps: ReconcilerDeps) {
     this.#deps = deps;
+    this.#upkeep = new Upkeep(deps);
   }
 
   /** One pass. Throws what the stores throw, and has then forgotten what it saw. */
@@ -100,8 +91,8 @@ export class Reconciler {
     const past = await this.#rescuePastBackstop(sum, endMs);
     const again = await this.#rescueFailed(sum, endMs);
     if (held && past && again) {
-      await this.#finishChanges(lookedMs + PASS_PERIOD_MS / 2);
-      await this.#prune();
+      await this.#upkeep.finishChanges(lookedMs + PASS_PERIOD_MS / 2);
+      await this.#upkeep.pruneOnce();
     }
     return { ...sum, lookedMs, more: !held || !past || !again };
   }
@@ -109,7 +100,7 @@ export class Reconciler {
   #forget(): void {
     this.#expired.forgetAll();
     this.#pastBackstop.forgetAll();
-    this.#unfinished.forgetAll();
+    this.#upkeep.forget();
     this.#failed.clear();
     this.#failedNames.clear();
     this.#lookedMs = null;
@@ -195,7 +186,12 @@ export class Reconciler {
     } catch (error) {
       this.#failed.failed(keys);
       for (const key of keys) this.#failedNames.add(nameOf(key));
-      this.#sayLater("jobs could not be given back now; a later try does it", error, true);
+      if (!(error instanceof OperatingError) || !error.retryable) throw error;
+      const { shard, logger } = this.#deps;
+      logger.warn("jobs could not be given back now; a later try does it", {
+        shard: shard.name,
+        ...describeError(error),
+      });
       return false;
     }
   }
@@ -206,58 +202,6 @@ export class Reconciler {
     sum.pending += pending;
     sum.dead += dead;
     sum.cancelled += cancelled;
-  }
-
-  /**
-   * Pauses, deletes and resumes of very many jobs that came no further between two looks: whoever asked was told so, or is gone, and the
-   * rest of the jobs would run. No group but the pass's first begins after `endMs`, so that the next look is in time; what fails is the
-   * next pass's: leases come first.
-   */
-  async #finishChanges(endMs: number): Promise<void> {
-    const { clock, shard, retention } = this.#deps;
-    try {
-      const askedMs = clock.monotonicMs();
-      const changes = await shard.tasks.listUnfinished(UNFINISHED_MAX);
-      const byPlace = new Map(changes.map((one) => [`${one.taskId} ${one.below}`, one]));
-      const left = this.#unfinished.confirm([...byPlace.keys()], askedMs, clock.monotonicMs());
-      for (const { tenantId, taskId, change } of left.flatMap(
-        (place) => byPlace.get(place) ?? [],
-      )) {
-        let went: "more" | "done" | "none";
-        do {
-          went = await shard.tasks.goOnWithJobs(tenantId, taskId, change, retention);
-          if (clock.monotonicMs() >= endMs) return;
-        } while (went === "more");
-      }
-    } catch (error) {
-      this.#sayLater("a task's change is not finished now; a later pass does it", error);
-    }
-  }
-
-  /** Rows that nobody asks for any more, a batch a pass, until there are none left. What fails is the next run's: leases come first. */
-  async #prune(): Promise<void> {
-    if (this.#pruned) return;
-    try {
-      const { tasks, workers } = this.#deps.shard;
-      const removed = [await tasks.pruneUnread(PRUNE_MAX), await workers.pruneFenced(PRUNE_MAX)];
-      this.#pruned = removed.every((count) => count < PRUNE_MAX);
-    } catch (error) {
-      this.#sayLater(
-        "rows that nobody asks for are not removed now; the next run tries again",
-        error,
-      );
-      this.#pruned = true;
-    }
-  }
-
-  /** Throws what no later pass could do better. */
-  #sayLater(message: string, error: unknown, onlyRetryable = false): void {
-    if (!(error instanceof OperatingError) || (onlyRetryable && !error.retryable)) throw error;
-    const { shard, logger } = this.#deps;
-    logger[error.retryable ? "warn" : "error"](message, {
-      shard: shard.name,
-      ...describeError(error),
-    });
   }
 }
 

@@ -2,7 +2,8 @@
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { PASS_PERIOD_MS } from "#core/domain/limits.ts";
-import { type Pass, Reconciler, type ReconcilerDeps } from "./reconcile-pass.ts";
+import { type Pass, Reconciler } from "./reconcile-pass.ts";
+import type { ReconcilerDeps } from "./upkeep.ts";
 
 /** Sums over a run. */
 export interface Reconciled {
