@@ -38,38 +38,27 @@ export const NO_FAULTS: NetworkFaults = {
 };
 
 const SLOW_MS_MAX = 7_000;
-const READS = new Set<string>([
-  ...["poll", "find", "findByName", "exists", "list", "lookAhead", "loadVersions", "loadCallParts"],
-  ...["listHeldBy", "listPastBackstop", "listArchivable", "countArchivable", "listRevocations"],
-  ...["listUnfinished"],
-  ...[
-    "listMarked",
-    "listPresent",
-    "listByTask",
-    "findListedDownTo",
-    "listDeadLetters",
-    "findLettersDownTo",
-    "listExpired",
-    "listFenced",
-    "adopt",
-  ],
-  ...["listSigningSecrets", "listLines", "countWaiting", "countSet"],
-]);
-const SAFE_TO_REPEAT = new Set<string>([
-  ...[
-    "register",
-    "renew",
-    "fence",
-    "recordResults",
-    "giveBack",
-    "rescue",
-    "deleteArchived",
-    "pruneUnread",
-    "purgeEnded",
-  ],
-  ...["remove", "pruneFenced", "write", "keepSlots", "releaseLine"],
-]);
-const CLAIMS = new Set<string>(["claimDue", "takeCritical", "takeLimited"]);
+type AnyVerb = Verb | Exclude<keyof HistoryStore, "close">;
+/** Of a read nothing is written; what is safe to repeat may be done twice, and after its caller has given it up. */
+type Kind = "read" | "repeat" | "once";
+/** Each verb that there is, or it does not compile. */
+const KINDS: Readonly<Record<AnyVerb, Kind>> = {
+  ...all("read", ["poll", "find", "findByName", "findAnswer", "exists", "list", "lookAhead"]),
+  ...all("read", ["loadVersions", "loadCallParts", "listUnfinished", "listMarked", "listPresent"]),
+  ...all("read", ["listHeldBy", "listPastBackstop", "listArchivable", "countArchivable"]),
+  ...all("read", ["listRevocations", "listByTask", "findListedDownTo", "listDeadLetters"]),
+  ...all("read", ["findLettersDownTo", "listExpired", "listFenced", "adopt", "measure"]),
+  ...all("read", ["listSigningSecrets", "findDataKey", "firstDataKey", "sampleDataKeys"]),
+  ...all("read", ["listLines", "countWaiting", "countSet"]),
+  ...all("repeat", ["register", "renew", "fence", "remove", "pruneFenced", "pruneUnread"]),
+  ...all("repeat", ["recordResults", "giveBack", "rescue", "deleteArchived", "purgeEnded"]),
+  ...all("repeat", ["write", "keepSlots", "releaseLine"]),
+  ...all("once", ["claimDue", "takeCritical", "takeLimited", "materialize", "goOnWithJobs"]),
+  ...all("once", ["create", "createMany", "edit", "runNow", "runTest", "cancel", "put"]),
+  ...all("once", ["retryDead", "retryOne", "addDataKey", "keepDataKey"]),
+  ...all("once", ["keepSigningSecret", "rotateSigningSecret"]),
+};
+const CLAIMS: ReadonlySet<string> = new Set<Verb>(["claimDue", "takeCritical", "takeLimited"]);
 const DEADLINES_MS: Partial<Record<string, number>> = {
   ...{
     poll: 2_000,
@@ -81,7 +70,7 @@ const DEADLINES_MS: Partial<Record<string, number>> = {
 };
 const DEADLINE_MS = 5_000;
 /** Their callers say how long they wait. */
-const HEARTBEATS = new Set<string>(["register", "renew"]);
+const HEARTBEATS: ReadonlySet<string> = new Set<Verb>(["register", "renew"]);
 const HISTORY = "history.";
 const WRITE_HISTORY = `${HISTORY}write`;
 const DONE = Promise.resolve();
@@ -219,7 +208,7 @@ export class SimNetwork {
         else process.after(fate.answerMs, settle);
       };
       const execute = () => {
-        if (givenUp && !SAFE_TO_REPEAT.has(baseOf(verb))) return;
+        if (givenUp && kindOf(verb) !== "repeat") return;
         this.#execute(process, verb, args, fate, run).then(
           (value) => answer(() => resolve(value)),
           (error) => answer(() => reject(error)),
@@ -282,14 +271,14 @@ export class SimNetwork {
     if (faults === NO_FAULTS || !random.chance(FAULTY)) return fate;
     const scale = 1 / FAULTY;
     if (random.chance(faults.failBefore * scale))
-      fate.before = random.chance(0.5) && !READS.has(baseOf(verb)) ? unknown() : unavailable();
+      fate.before = random.chance(0.5) && kindOf(verb) !== "read" ? unknown() : unavailable();
     if (random.chance(faults.failAfter * scale)) fate.after = lateError(verb);
     if (random.chance(faults.slow * scale)) fate.requestMs += SLOW_MS_MAX * random.unit() ** 3;
     if (random.chance(faults.slow * (isHistory(verb) ? 3 : 1) * scale))
       fate.answerMs = SLOW_MS_MAX * random.unit() ** 3;
     if (random.chance(faults.lose * scale)) fate.lost = true;
     if (random.chance(faults.lose * scale)) loseAnswer(fate, verb);
-    if (SAFE_TO_REPEAT.has(baseOf(verb))) fate.twice = random.chance(faults.twice * scale);
+    if (kindOf(verb) === "repeat") fate.twice = random.chance(faults.twice * scale);
     if (random.chance(faults.kill * scale)) fate.kill = random.chance(0.5) ? "sent" : "executed";
     return fate;
   }
@@ -308,15 +297,19 @@ function loseAnswer(fate: Fate, verb: string): void {
 }
 
 function lateError(verb: string): Error {
-  return READS.has(baseOf(verb)) || isHistory(verb) ? unavailable() : unknown();
+  return kindOf(verb) === "read" || isHistory(verb) ? unavailable() : unknown();
 }
 
 function isHistory(verb: string): boolean {
   return verb.startsWith(HISTORY);
 }
 
-function baseOf(verb: string): string {
-  return isHistory(verb) ? verb.slice(HISTORY.length) : verb;
+function kindOf(verb: string): Kind {
+  return KINDS[(isHistory(verb) ? verb.slice(HISTORY.length) : verb) as AnyVerb];
+}
+
+function all<Of extends AnyVerb>(kind: Kind, verbs: readonly Of[]): Record<Of, Kind> {
+  return Object.fromEntries(verbs.map((verb) => [verb, kind])) as Record<Of, Kind>;
 }
 
 function unavailable(): Error {
