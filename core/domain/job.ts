@@ -74,7 +74,7 @@ export interface Job {
   readonly id: JobId;
   readonly taskId: TaskId;
   readonly tenantId: TenantId;
-  /** The request version it was planned from. */
+  /** The `requestVersion` of its task that it was planned from, which is not the `version`. */
   readonly taskVersion: number;
   readonly trigger: Trigger;
   readonly status: JobStatus;

@@ -1,4 +1,4 @@
-/** The bounds that two rooms share or that stand in a relation to others, with the relations that must hold. */
+/** Bounds, by what they bound, and at the end the relations between them that must hold. A bound of one file alone may stand there instead. */
 import { assert } from "./assert.ts";
 
 const KIB = 1024;
@@ -280,13 +280,15 @@ export const RESCUE_PASS_MS_MAX = 5_000;
 export const MEASURE_PERIOD_MS = 15_000;
 export const EXPIRED_WORKERS_MAX = 1_000;
 export const FENCED_WORKERS_MAX = 1_000;
-export const RETRY_GROUP_MAX = 1_000;
-/** The last of a group starts this late at most: they are spaced ten seconds apart, or less. */
-export const RETRY_AHEAD_MS_MAX = 10_000_000;
 export const PAST_BACKSTOP_MAX = 5_000;
 /** Changes of tasks that a pass looks at, whether they were left behind. */
 export const UNFINISHED_MAX = 100;
 export const PRUNE_MAX = 1_000;
+
+// Dead letters that are retried together.
+export const RETRY_GROUP_MAX = 1_000;
+/** The last of a group starts this late at most: they are spaced ten seconds apart, or less. */
+export const RETRY_AHEAD_MS_MAX = 10_000_000;
 
 // Archive.
 export const ARCHIVE_READ_MAX = 4_000;

@@ -1,5 +1,5 @@
 /**
- * Fires ready jobs into free slots, in the order of hold/held-jobs.ts, and turns each call's end into a result.
+ * Fires ready jobs into free slots, in the order of hold/ready-jobs.ts, and turns each call's end into a result.
  *
  * Two checks stand between a ready job and its call: the worker's lease (and with it the last poll, which brings revocations),
  * and the job's own backstop, before which the call must be able to end. Both are made when it gets a slot, and again when what

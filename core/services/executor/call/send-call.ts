@@ -269,8 +269,8 @@ export class CallSender {
   }
 
   /**
-   * What a call carries besides its token, when that was waited for so long that secrets may have been changed. Was its credential,
-   * the token is another's: the job's next turn gets its own.
+   * What a call carries besides its token, when that was waited for so long that secrets may have been changed. If the credential was,
+   * the token is the old one's: the job goes back, and its next turn fetches its own.
    */
   async #readAgain(
     job: ClaimedJob,

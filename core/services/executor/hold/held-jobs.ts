@@ -31,7 +31,7 @@ export class HeldJobs {
   readonly #early = new EarlyJobs();
   readonly #ready = new ReadyJobs();
   readonly #lines = new LimitLines<HeldJob>();
-  /** The one timer: for the first of those that are early. */
+  /** The one timer: for the first of those that are early, or that the pace of their limits holds back. */
   #timer: { readonly atMs: number; readonly cancel: () => void } | null = null;
   readonly #slots: TenantSlots;
   readonly #stuck = new StuckJobs();

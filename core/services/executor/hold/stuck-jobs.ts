@@ -7,7 +7,7 @@ import type { LimitKey } from "#core/domain/call-limit.ts";
 import { STUCK_BACK_EVERY_MS, STUCK_BACK_MAX, STUCK_MS } from "#core/domain/limits.ts";
 import type { HeldJob } from "./held-job.ts";
 
-/** They go in groups of a part of STUCK_BACK_MAX and more: each is a statement. */
+/** At least one in so many of STUCK_BACK_MAX go at once: each group is a statement. */
 const GROUPS = 3;
 
 export class StuckJobs {
