@@ -23,13 +23,13 @@ import {
   refuse,
   UsageError,
   usageOf,
-} from "./admin-arguments.ts";
-import { keyCommands } from "./admin-keys.ts";
-import { limitCommands } from "./admin-limits.ts";
-import { principalCommands } from "./admin-principals.ts";
-import { secretCommands } from "./admin-secrets.ts";
-import { tenantCommands } from "./admin-tenants.ts";
-import { zoneCommands } from "./admin-zones.ts";
+} from "./admin/arguments.ts";
+import { keyCommands } from "./admin/keys.ts";
+import { limitCommands } from "./admin/limits.ts";
+import { principalCommands } from "./admin/principals.ts";
+import { secretCommands } from "./admin/secrets.ts";
+import { tenantCommands } from "./admin/tenants.ts";
+import { zoneCommands } from "./admin/zones.ts";
 import { parseMysqlUrl } from "./mysql-answers.ts";
 import { isRunning, readRun } from "./run-file.ts";
 import { localKeyFile } from "./secrets-key.ts";

@@ -1,9 +1,9 @@
 import { shownFingerprint } from "#core/domain/task-secrets.ts";
 import type { StoredSigningSecret } from "#core/ports/secret-store.ts";
 import { rotateSigningSecret } from "#core/services/signing/rotate-signing-secret.ts";
-import { isoInstant, listAnswer } from "./admin-answers.ts";
-import type { AdminAnswer, AdminCommand, AdminDeps } from "./admin-arguments.ts";
-import { tenantOf } from "./admin-tenants.ts";
+import { isoInstant, listAnswer } from "./answers.ts";
+import type { AdminAnswer, AdminCommand, AdminDeps } from "./arguments.ts";
+import { tenantOf } from "./tenants.ts";
 
 // What a tenant's calls are signed with.
 

@@ -1,16 +1,16 @@
 import type { MappedPrincipal } from "#core/ports/control-store.ts";
 import { mapPrincipal } from "#core/services/access/map-principal.ts";
 import { unmapPrincipal } from "#core/services/access/unmap-principal.ts";
-import { isoInstant, listAnswer, readAll } from "./admin-answers.ts";
+import { isoInstant, listAnswer, readAll } from "./answers.ts";
 import {
   type AdminAnswer,
   type AdminCommand,
   type AdminDeps,
   refuse,
   shorten,
-} from "./admin-arguments.ts";
-import { scopesOf } from "./admin-keys.ts";
-import { noSuchTenant, tenantIdOf } from "./admin-tenants.ts";
+} from "./arguments.ts";
+import { scopesOf } from "./keys.ts";
+import { noSuchTenant, tenantIdOf } from "./tenants.ts";
 
 export const principalCommands: readonly AdminCommand[] = [
   {

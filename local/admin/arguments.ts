@@ -4,7 +4,7 @@ import type { Digest } from "#core/ports/digest.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
-import { SetupError } from "./setup-error.ts";
+import { SetupError } from "../setup-error.ts";
 
 // What a command of `npm run admin` is, and how a command line becomes one.
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AdminCommand, readCommandLine, UsageError, usageOf } from "./admin-arguments.ts";
+import { type AdminCommand, readCommandLine, UsageError, usageOf } from "./arguments.ts";
 
 const run = async () => ({ json: null, lines: [] });
 const commands: readonly AdminCommand[] = [

@@ -13,15 +13,15 @@ import {
   LIMIT_SPACING_SECONDS_MAX,
 } from "#core/domain/limits.ts";
 import { type LimitWithWaiting, listLimits } from "#core/services/limits/list-limits.ts";
-import { isoInstant, listAnswer, readAll } from "./admin-answers.ts";
+import { isoInstant, listAnswer, readAll } from "./answers.ts";
 import {
   type AdminAnswer,
   type AdminCommand,
   type AdminDeps,
   refuse,
   shorten,
-} from "./admin-arguments.ts";
-import { noSuchTenant, tenantOf } from "./admin-tenants.ts";
+} from "./arguments.ts";
+import { noSuchTenant, tenantOf } from "./tenants.ts";
 
 // The operator's caps on calls: of one endpoint of a tenant, of all its calls, and of each endpoint that its tasks call.
 

@@ -1,4 +1,4 @@
-import type { AdminAnswer } from "./admin-arguments.ts";
+import type { AdminAnswer } from "./arguments.ts";
 
 // How lists are read and shown by `npm run admin`.
 

@@ -1,8 +1,8 @@
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Tenant } from "#core/ports/control-store.ts";
 import { moveRuns } from "#core/services/tasks/move-runs.ts";
-import { readAll } from "./admin-answers.ts";
-import { type AdminAnswer, type AdminCommand, type AdminDeps, refuse } from "./admin-arguments.ts";
+import { readAll } from "./answers.ts";
+import { type AdminAnswer, type AdminCommand, type AdminDeps, refuse } from "./arguments.ts";
 
 const TOLD_TASKS = 10_000;
 

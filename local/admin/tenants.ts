@@ -6,14 +6,14 @@ import type { Tenant } from "#core/ports/control-store.ts";
 import { createTenant } from "#core/services/access/create-tenant.ts";
 import { setQuotas } from "#core/services/access/set-quotas.ts";
 import { setWeight } from "#core/services/access/set-weight.ts";
-import { isoInstant, listAnswer, readAll } from "./admin-answers.ts";
+import { isoInstant, listAnswer, readAll } from "./answers.ts";
 import {
   type AdminAnswer,
   type AdminCommand,
   type AdminDeps,
   refuse,
   shorten,
-} from "./admin-arguments.ts";
+} from "./arguments.ts";
 
 /** The option of each quota. */
 const QUOTA_OPTIONS: { readonly [Name in keyof Quotas]: string } = {

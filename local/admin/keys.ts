@@ -2,15 +2,15 @@ import { parseKeyId } from "#core/domain/key-id.ts";
 import type { ApiKey, Scope } from "#core/ports/control-store.ts";
 import { createKey } from "#core/services/access/create-key.ts";
 import { readScopes } from "#core/services/access/read-scopes.ts";
-import { isoInstant, listAnswer } from "./admin-answers.ts";
+import { isoInstant, listAnswer } from "./answers.ts";
 import {
   type AdminAnswer,
   type AdminCommand,
   type AdminDeps,
   refuse,
   shorten,
-} from "./admin-arguments.ts";
-import { noSuchTenant, tenantIdOf } from "./admin-tenants.ts";
+} from "./arguments.ts";
+import { noSuchTenant, tenantIdOf } from "./tenants.ts";
 
 const SCOPES_DEFAULT: readonly Scope[] = ["read", "write"];
 
