@@ -64,7 +64,7 @@ async function list(deps: JobsApiDeps, request: ApiRequest): Promise<ApiAnswer> 
   const { tenantId } = request.principal;
   const scope = { tenantId, list: `jobs of ${taskId}`, filter };
   const before = readCursor<JobId>(scope, cursor, parseJobId);
-  const page = await listTaskJobs(deps, tenantId, taskId, filter, before, limit);
+  const page = await listTaskJobs(deps, { tenantId, taskId, filter, before, limit });
   if (page === null) throw noSuchTask();
   const nowMs = deps.clock.nowMs();
   const { items, nextBefore, historyAvailable } = page;

@@ -100,7 +100,13 @@ async function listAll(
   const told: JobId[] = [];
   let before: JobId | null = null;
   for (;;) {
-    const page = await listTaskJobs(deps, tenantId, taskId, NO_FILTER, before, PAGE);
+    const page = await listTaskJobs(deps, {
+      tenantId,
+      taskId,
+      filter: NO_FILTER,
+      before,
+      limit: PAGE,
+    });
     if (page === null) return told;
     told.push(...page.items.map(({ job }) => job.id));
     if (page.nextBefore === null) return told;

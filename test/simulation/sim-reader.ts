@@ -30,7 +30,7 @@ export async function readHistoryOf(
   let before: JobId | null = null;
   for (let pages = 0; pages < PAGES_MAX; pages++) {
     const page: TaskJobsPage | null = await orNull(
-      listTaskJobs(deps, tenantId, taskId, EVERYTHING, before, limit),
+      listTaskJobs(deps, { tenantId, taskId, filter: EVERYTHING, before, limit }),
     );
     if (page === null || !page.historyAvailable) return null;
     for (const { job, request } of page.items) {

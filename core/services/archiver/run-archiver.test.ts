@@ -39,9 +39,11 @@ async function outlastsItsJobs(endedMs: number): Promise<void> {
     return { moved, purgedTasks };
   };
   const listed = async () => {
-    const all = { statuses: null, fromMs: null, toMs: null };
+    const filter = { statuses: null, fromMs: null, toMs: null };
     const deps = { shards, history, clock, logger };
-    return (await listTaskJobs(deps, task.tenantId, task.id, all, null, 10))?.items.length;
+    const { tenantId, id: taskId } = task;
+    const page = await listTaskJobs(deps, { tenantId, taskId, filter, before: null, limit: 10 });
+    return page?.items.length;
   };
 
   await clock.advance(endedMs);

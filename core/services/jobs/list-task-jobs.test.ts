@@ -38,7 +38,8 @@ function openWorld(wrap: (history: HistoryStore) => Partial<HistoryStore> = () =
   const putHot = (job: Job) => void shards.tables.jobs.set(job.id, job);
   const putArchived = (job: Job) => store.write([historyEntryOf(job, null, sha256)]);
   const page = async (filter: TaskJobsFilter, before: JobId | null, limit: number) => {
-    const found = await listTaskJobs(deps, task.tenantId, task.id, filter, before, limit);
+    const { tenantId, id: taskId } = task;
+    const found = await listTaskJobs(deps, { tenantId, taskId, filter, before, limit });
     assert(found !== null);
     return found;
   };
@@ -238,5 +239,6 @@ test("a job by id, wherever it is; another tenant's is nowhere", async () => {
   const other = "other" as typeof task.tenantId;
   assert.equal((await getJob(deps, other, build(0).id)).kind, "not-found");
   assert.equal((await getJob(deps, other, build(1).id)).kind, "not-found");
-  assert.equal(await listTaskJobs(deps, other, task.id, ALL, null, 10), null);
+  const asked = { tenantId: other, taskId: task.id, filter: ALL, before: null, limit: 10 };
+  assert.equal(await listTaskJobs(deps, asked), null);
 });

@@ -36,22 +36,19 @@ interface Asked {
   readonly tenantId: TenantId;
   readonly taskId: TaskId;
   readonly filter: TaskJobsFilter;
+  /** The jobs' ids are below it. */
   readonly before: JobId | null;
   readonly limit: number;
 }
 
-/** Up to `limit` jobs of a task, newest first, with ids below `before`. The task may be deleted; null when the tenant never had it. */
+/** A page of a task's jobs, newest first. The task may be deleted; null when the tenant never had it. */
 export async function listTaskJobs(
   deps: JobServiceDeps,
-  tenantId: TenantId,
-  taskId: TaskId,
-  filter: TaskJobsFilter,
-  before: JobId | null,
-  limit: number,
+  asked: Asked,
 ): Promise<TaskJobsPage | null> {
+  const { tenantId, taskId, filter, limit } = asked;
   const shard = deps.shards.forTask(taskId);
   if (!(await shard.tasks.exists(tenantId, taskId))) return null;
-  const asked = { tenantId, taskId, filter, before, limit };
   const { hot, nextBefore } = await readHot(deps, shard, asked);
   const read = await readArchived(deps, asked);
   const archived = read.kind === "read" ? read.value : { entries: [], nextBefore: null };
