@@ -44,5 +44,5 @@ function runningJobs(tables: MemoryTables): Job[] {
 }
 
 function runningKey({ id, claimNo, limitKey }: Job): RunningKey {
-  return { id, claimNo, ...(limitKey === null ? {} : { limitKey }) };
+  return { id, claimNo, limitKey };
 }

@@ -132,8 +132,11 @@ function readDeadLetter([diedAt, ...job]: Row): DeadLetter {
 }
 
 function readRunningKey([id, claimNo, limitKey]: Row): RunningKey {
-  const limited = limitKey === null ? {} : { limitKey: limitKey as LimitKey };
-  return { id: readJobId(id), claimNo: claimNo as number, ...limited };
+  return {
+    id: readJobId(id),
+    claimNo: claimNo as number,
+    limitKey: limitKey as LimitKey | null,
+  };
 }
 
 function readRevocation([taskId, jobId]: Row): Revocation {

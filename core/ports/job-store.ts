@@ -132,8 +132,8 @@ export interface Recorded {
 export interface RunningKey {
   readonly id: JobId;
   readonly claimNo: number;
-  /** As of HeldKey. */
-  readonly limitKey?: LimitKey | null;
+  /** As it was claimed. */
+  readonly limitKey: LimitKey | null;
 }
 
 /**

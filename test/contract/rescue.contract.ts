@@ -234,5 +234,5 @@ function counts(changes: Partial<Rescued>): Rescued {
 
 function keysOf(jobs: readonly Pick<Job, "id" | "claimNo">[]) {
   const claims = new Map(jobs.map(({ id, claimNo }) => [id, claimNo]));
-  return idsOf(jobs).map((id) => ({ id, claimNo: claims.get(id) }));
+  return idsOf(jobs).map((id) => ({ id, claimNo: claims.get(id), limitKey: null }));
 }
