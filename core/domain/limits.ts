@@ -111,13 +111,10 @@ export const TOKEN_DROPPED_EVERY_MS = 60_000;
 export const TOKEN_FAILED_MS = 1_000;
 export const TOKENS_KEPT_MAX = 10_000;
 
-// Test calls: of a tenant in any span of the window; how long one is waited for, and how often it is looked at meanwhile.
+// Test calls: of a tenant in any span of the window, and how long one is waited for.
 export const TEST_CALLS_MAX = 10;
 export const TEST_WINDOW_MS = 60_000;
 export const TEST_WAIT_MS = 25_000;
-export const TEST_POLL_MS_FIRST = 100;
-export const TEST_POLLS_FIRST = 30;
-export const TEST_POLL_MS = 250;
 
 // What is kept of why something did not happen, in characters.
 export const REASON_LENGTH_MAX = 200;
@@ -137,8 +134,6 @@ export const SKIPPED_ROWS_MAX = 100;
 export const HORIZON_MS_MAX = 300_000;
 /** … which is looked for by tasks of one priority: so many within less time than ticks take to make them. */
 export const DENSE_TASKS = 5_000;
-/** Jobs that ticks make in a second, until it is measured. */
-export const TICKS_RATE_PER_SECOND = 1_000;
 /** Occurrences that one tick steps over altogether; a longer outage takes several ticks. */
 export const MATERIALIZE_STEPS_MAX = 5_000;
 /** A job made is frozen this long before its time: an edit no longer removes it. */

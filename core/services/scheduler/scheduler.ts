@@ -11,7 +11,6 @@ import {
   HORIZON_MS,
   HORIZON_MS_MAX,
   MATERIALIZE_JOBS_MAX,
-  TICKS_RATE_PER_SECOND,
 } from "#core/domain/limits.ts";
 import { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import type { WeightOf } from "#core/domain/tenant-weight.ts";
@@ -24,6 +23,8 @@ const TICK_MS = 1_000;
 const LOOK_AHEAD_MS = 1_900;
 /** Missed runs have a share of the smallest tick too, and what is due the rest. */
 const TICK_JOBS_MIN = 10;
+/** Jobs that ticks make in a second, until it is measured. */
+const TICKS_RATE_PER_SECOND = 1_000;
 /** Weight of the last tick in the measured rate. */
 const RATE_GAIN = 0.2;
 

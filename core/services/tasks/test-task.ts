@@ -7,13 +7,7 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { isFinished } from "#core/domain/job-state.ts";
-import {
-  TEST_CALLS_MAX,
-  TEST_POLL_MS,
-  TEST_POLL_MS_FIRST,
-  TEST_POLLS_FIRST,
-  TEST_WINDOW_MS,
-} from "#core/domain/limits.ts";
+import { TEST_CALLS_MAX, TEST_WINDOW_MS } from "#core/domain/limits.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import type { TestLimit } from "#core/domain/test-limit.ts";
 import type { JobStore } from "#core/ports/job-store.ts";
@@ -21,6 +15,11 @@ import type { MadeRun, MakeRun } from "#core/ports/task-store.ts";
 import type { TaskServiceDeps } from "./task-settings.ts";
 
 export const TEST_LIMIT: TestLimit = { callsMax: TEST_CALLS_MAX, windowMs: TEST_WINDOW_MS };
+
+/** How often a test is looked at: at first, so many times, and then. */
+const POLL_MS_FIRST = 100;
+const POLLS_FIRST = 30;
+const POLL_MS = 250;
 
 export type Tested =
   /** `ended`: the job is as it ended; `under-way`: as it was last seen. */
@@ -67,7 +66,7 @@ async function waitForEnd(
   for (let polls = 0; !isFinished(job.status); polls++) {
     const leftMs = untilMs - clock.monotonicMs();
     if (leftMs <= 0 || abandoned?.aborted) break;
-    const pauseMs = polls < TEST_POLLS_FIRST ? TEST_POLL_MS_FIRST : TEST_POLL_MS;
+    const pauseMs = polls < POLLS_FIRST ? POLL_MS_FIRST : POLL_MS;
     await clock.sleep(Math.min(pauseMs, leftMs), abandoned);
     try {
       const read = await jobs.find(job.tenantId, job.id);
