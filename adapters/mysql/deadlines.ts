@@ -1,6 +1,6 @@
 /** Every wait of the adapter ends. In ms. */
 import { assert } from "#core/domain/assert.ts";
-import { CLAIM_DEADLINE_MS, RENEW_PERIOD_MS } from "#core/domain/limits.ts";
+import { CLAIM_DEADLINE_MS } from "#core/domain/limits.ts";
 
 export const CONNECT_MS = 2_000;
 /** For a free connection, a new one included. */
@@ -14,7 +14,6 @@ export const POLL_MS = 2_000;
 /** For a look that nobody waits for: it must not add to what a database that is slow has to do. */
 export const BACKLOG_MS = 2_000;
 export const CLAIM_MS = CLAIM_DEADLINE_MS;
-export const HEARTBEAT_MS = 1_000;
 /** Waits for a COMMIT under way, whose holder the server may still have to give up: asked again until then, and polls come between. */
 export const ADOPT_MS = 1_000;
 export const CLOSE_MS = 2_000;
@@ -37,4 +36,3 @@ assert(
   LOCK_WAIT_SECONDS * 1_000 < STATEMENT_MS,
   "the server reports a lock wait before the statement's deadline cuts it",
 );
-assert(HEARTBEAT_MS < RENEW_PERIOD_MS, "a renewal has ended when the next one begins");

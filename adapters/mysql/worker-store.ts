@@ -1,10 +1,9 @@
 /**
- * Leases of executors, on connections of their own: however busy the shard's pool is, a renewal finds one free.
- * Heartbeats have a short deadline unless the executor, which repeats them, says another.
+ * Leases of executors, on connections of their own: however busy the shard's pool is, a renewal finds one free. How long one is waited for
+ * the executor says, which repeats them.
  */
 import type { WorkerStore } from "#core/ports/worker-store.ts";
 import { readWorkerId } from "./cells.ts";
-import { HEARTBEAT_MS } from "./deadlines.ts";
 import {
   deleteFencedWorkersSql,
   deleteWorkerSql,
@@ -22,10 +21,10 @@ import type { Database } from "./transaction.ts";
 
 export function workerStore(database: Database): WorkerStore {
   return {
-    async register(workerId, leaseMs, deadlineMs = HEARTBEAT_MS) {
+    async register(workerId, leaseMs, deadlineMs) {
       await database.write(insertWorkerSql(workerId, leaseMs), deadlineMs);
     },
-    async renew(workerId, leaseMs, deadlineMs = HEARTBEAT_MS) {
+    async renew(workerId, leaseMs, deadlineMs) {
       const renewed = await database.write(renewWorkerSql(workerId, leaseMs), deadlineMs);
       if (renewed === 1) return { kind: "renewed" };
       // Two renewals within one millisecond change nothing: only the row itself tells whether it is fenced.
