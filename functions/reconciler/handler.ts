@@ -35,7 +35,7 @@ const awaySinceMs = new Map<string, number>();
 export function wrong(): string[] {
   return [...awaySinceMs].map(
     ([shard, sinceMs]) =>
-      `the database of shard ${shard} is away since ${new Date(sinceMs).toISOString()}: no executor is fenced and no job given back meanwhile; looked again every 2 s`,
+      `the database of shard ${shard} is away since ${new Date(sinceMs).toISOString()}: no executor is fenced, no job given back and nothing measured meanwhile; looked again every 2 s`,
   );
 }
 

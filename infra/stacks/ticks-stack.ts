@@ -1,4 +1,4 @@
-/** What runs every minute: the reconciler, which looks after jobs of dead executors, and the archiver, which moves finished ones. */
+/** What runs every minute: the reconciler, whose duties are told in core/services/reconciler/reconcile-pass.ts, and the archiver, which moves finished jobs. */
 import { Duration, Stack } from "aws-cdk-lib";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
