@@ -36,11 +36,13 @@ class NameContended extends OperatingError {
  */
 const TRIES_MAX = 10;
 
+type NamedSettings = TaskSettings & { readonly name: string };
+
 /** Makes the task of this name, or turns the one that has it into `settings` as a whole. */
 export async function putTask(
   deps: TaskServiceDeps,
   tenantId: TenantId,
-  settings: TaskSettings & { readonly name: string },
+  settings: NamedSettings,
   expected: Expected,
   quotas: Allowance,
 ): Promise<Put> {
@@ -55,31 +57,50 @@ export async function putTask(
 async function tryPut(
   deps: TaskServiceDeps,
   tenantId: TenantId,
-  settings: TaskSettings & { readonly name: string },
+  settings: NamedSettings,
   expected: Expected,
   quotas: Allowance,
 ): Promise<Put | null> {
   const found = await deps.shards.forTenant(tenantId).tasks.findByName(tenantId, settings.name);
   if (found === null) {
-    if (expected.kind === "something" || expected.kind === "tagged")
-      return { kind: "mismatch", task: null };
-    const problem = refuseLongPast(settings, deps.clock.nowMs());
-    if (problem !== null) return { kind: "invalid", problems: [problem] };
-    const made = await createTask(deps, tenantId, settings, { quotas });
-    switch (made.kind) {
-      case "name-taken":
-        return null;
-      case "replayed":
-      case "key-reused":
-      case "key-in-work":
-        throw new Error("a create without a key is not replayed (indicates a bug)");
-      default:
-        return made;
-    }
+    return expected.kind === "something" || expected.kind === "tagged"
+      ? { kind: "mismatch", task: null }
+      : make(deps, tenantId, settings, quotas);
   }
   if (expected.kind === "nothing") return { kind: "mismatch", task: found.task };
   const ifTags = expected.kind === "tagged" ? expected.tags : null;
-  const { id } = found.task;
+  return replace(deps, found.task, ifTags, settings, quotas);
+}
+
+async function make(
+  deps: TaskServiceDeps,
+  tenantId: TenantId,
+  settings: NamedSettings,
+  quotas: Allowance,
+): Promise<Put | null> {
+  const problem = refuseLongPast(settings, deps.clock.nowMs());
+  if (problem !== null) return { kind: "invalid", problems: [problem] };
+  const made = await createTask(deps, tenantId, settings, { quotas });
+  switch (made.kind) {
+    case "name-taken":
+      return null;
+    case "replayed":
+    case "key-reused":
+    case "key-in-work":
+      throw new Error("a create without a key is not replayed (indicates a bug)");
+    default:
+      return made;
+  }
+}
+
+async function replace(
+  deps: TaskServiceDeps,
+  { tenantId, id }: Task,
+  ifTags: readonly string[] | null,
+  settings: NamedSettings,
+  quotas: Allowance,
+): Promise<Put | null> {
+  const { secrets } = settings;
   const edited = await editTask<{ readonly kind: "renamed" }>(
     deps,
     tenantId,
@@ -89,10 +110,7 @@ async function tryPut(
       task.name === settings.name
         ? { kind: "ok", settings }
         : { kind: "refuse", refusal: { kind: "renamed" } },
-    {
-      quotas,
-      ...(settings.secrets === undefined ? {} : { secrets: settings.secrets }),
-    },
+    { quotas, ...(secrets === undefined ? {} : { secrets }) },
   );
   switch (edited.kind) {
     case "written":
