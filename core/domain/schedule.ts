@@ -9,6 +9,7 @@ import { BoundedCache } from "./bounded-cache.ts";
 import { LAST_INSTANT_MS, nextCronRun } from "./cron.ts";
 import { readCron } from "./cron-fields.ts";
 import { OperatingError } from "./errors.ts";
+import type { FieldProblem } from "./field-problem.ts";
 import { EVERY_SECONDS_MAX } from "./limits.ts";
 import { formatLocal, readIsoTime } from "./schedule-instant.ts";
 import { cronWarnings, localTimeWarnings, REFERENCE_FROM_MS } from "./schedule-warnings.ts";
@@ -23,9 +24,6 @@ export type Schedule =
   | { type: "cron"; expression: string; timezone: string }
   /** Runs at every whole number of `seconds` before and after `anchor` (ISO instant): a phase, not a start. */
   | { type: "every"; seconds: number; anchor: string };
-
-/** `field` is relative to the schedule, such as "expression"; an unknown field is named itself. */
-export type ScheduleProblem = { field: string; message: string };
 
 export interface CompiledSchedule {
   /** First occurrence strictly after `afterMs` (epoch ms), or null when none is left (up to year 9999). */
@@ -47,7 +45,8 @@ export class ScheduleError extends OperatingError {
 
 type Parsed =
   | { kind: "ok"; schedule: Schedule; warnings: string[] }
-  | { kind: "invalid"; problems: ScheduleProblem[] };
+  /** Their fields are relative to the schedule, such as "expression"; an unknown field is named itself. */
+  | { kind: "invalid"; problems: FieldProblem[] };
 
 const EPOCH = "1970-01-01T00:00:00.000Z";
 const FIELDS: Readonly<Record<Schedule["type"], readonly string[]>> = {
@@ -114,7 +113,7 @@ function checkedAt(schedule: AtSchedule, warnings: string[]): Parsed {
 
 function parseCron({ expression, timezone = "UTC" }: Record<string, unknown>): Parsed {
   const zone = readZone(timezone);
-  const problems: ScheduleProblem[] =
+  const problems: FieldProblem[] =
     zone === null ? [{ field: "timezone", message: zoneMessage(timezone) }] : [];
   const reading =
     typeof expression === "string"
@@ -136,7 +135,7 @@ function parseCron({ expression, timezone = "UTC" }: Record<string, unknown>): P
 }
 
 function parseEvery({ seconds, anchor = EPOCH }: Record<string, unknown>): Parsed {
-  const problems: ScheduleProblem[] = [];
+  const problems: FieldProblem[] = [];
   const isPeriod =
     typeof seconds === "number" &&
     Number.isInteger(seconds) &&

@@ -1,7 +1,8 @@
 /** What the OpenAPI document says that no schema knows: the errors, the headers, how to authenticate. */
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { AnswerHeader, RequestHeader } from "./contract.ts";
 import type { OpenApiHeader, OpenApiParameter } from "./openapi-types.ts";
-import type { FieldError, ProblemStatus } from "./problem.ts";
+import type { ProblemStatus } from "./problem.ts";
 
 interface DescribedProblem {
   /** Of its component. */
@@ -9,7 +10,7 @@ interface DescribedProblem {
   readonly description: string;
   /** Of the example. */
   readonly detail: string;
-  readonly errors?: readonly FieldError[];
+  readonly errors?: readonly FieldProblem[];
   readonly headers?: Readonly<Record<string, OpenApiHeader>>;
 }
 

@@ -1,4 +1,5 @@
 /** RFC 9457 problem details: the form of every error that the API answers. */
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 
 const TITLES = {
   400: "Bad Request",
@@ -24,12 +25,6 @@ export function problemTitle(status: ProblemStatus): string {
   return TITLES[status];
 }
 
-/** `field` is dotted, as the caller wrote it; empty for the body as a whole. */
-export interface FieldError {
-  readonly field: string;
-  readonly message: string;
-}
-
 export const PROBLEM_TYPE = "application/problem+json";
 
 /** Fields that are listed; a body of a million unknown fields is not answered with a million lines. */
@@ -39,7 +34,7 @@ const ERRORS_MAX = 50;
 export class HttpProblem extends Error {
   override readonly name = "HttpProblem";
   readonly status: ProblemStatus;
-  readonly errors: readonly FieldError[] | null;
+  readonly errors: readonly FieldProblem[] | null;
   readonly headers: Readonly<Record<string, string>>;
   /** Members of the document besides those that all have. */
   readonly more: Readonly<Record<string, unknown>>;
@@ -48,7 +43,7 @@ export class HttpProblem extends Error {
     status: ProblemStatus,
     detail: string,
     options: {
-      readonly errors?: readonly FieldError[];
+      readonly errors?: readonly FieldProblem[];
       readonly headers?: Readonly<Record<string, string>>;
       readonly more?: Readonly<Record<string, unknown>>;
       readonly cause?: unknown;
@@ -63,13 +58,13 @@ export class HttpProblem extends Error {
 }
 
 /** 422, with the first field in the detail. */
-export function fieldsProblem(errors: readonly FieldError[]): HttpProblem {
+export function fieldsProblem(errors: readonly FieldProblem[]): HttpProblem {
   const [first] = errors;
   const detail = first === undefined ? "the request is not valid" : describe(first);
   return new HttpProblem(422, detail, { errors });
 }
 
-function describe({ field, message }: FieldError): string {
+function describe({ field, message }: FieldProblem): string {
   return field === "" ? message : `${field}: ${message}`;
 }
 

@@ -1,6 +1,7 @@
 /** Checks input against a schema and says what is wrong in words that a person understands, field by field. */
+
 import type { z } from "zod";
-import type { FieldError } from "./problem.ts";
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import { fieldsProblem, HttpProblem } from "./problem.ts";
 
 export type Checked<T> =
@@ -41,7 +42,7 @@ const KINDS: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
-function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
+function describeIssue(issue: z.core.$ZodIssue): FieldProblem[] {
   const field = issue.path.map(String).join(".");
   if (issue.code === "unrecognized_keys") {
     const prefix = field === "" ? "" : `${field}.`;

@@ -1,11 +1,7 @@
 /** Schedules as the API takes them, and their runs as text, for the tests of schedules. */
 import assert from "node:assert/strict";
-import {
-  nextOccurrence,
-  parseSchedule,
-  type Schedule,
-  type ScheduleProblem,
-} from "#core/domain/schedule.ts";
+import type { FieldProblem } from "#core/domain/field-problem.ts";
+import { nextOccurrence, parseSchedule, type Schedule } from "#core/domain/schedule.ts";
 
 /** No window: from ever, for ever. */
 export const ALWAYS = { startAtMs: null, endAtMs: null };
@@ -18,7 +14,7 @@ export function accepted(input: unknown): { schedule: Schedule; warnings: string
 }
 
 /** Problems of what has to be refused. */
-export function refused(input: unknown): ScheduleProblem[] {
+export function refused(input: unknown): FieldProblem[] {
   const parsed = parseSchedule(input);
   assert.ok(parsed.kind === "invalid", `accepted: ${JSON.stringify(input)}`);
   return parsed.problems;

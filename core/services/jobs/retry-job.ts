@@ -2,11 +2,12 @@
  * Event 18 by hand: a dead job goes in line again, under its own id and with its history. One that has been archived since is made
  * anew, with a link to the first; that takes the request of its task as it is now. Both go into the lane that a run by hand would be in.
  */
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { JobId, TenantId } from "#core/domain/ids.ts";
 import { partsOfJobId, randomRun } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
-import { type PayloadFault, payloadFaults } from "#core/domain/payload-faults.ts";
+import { payloadFaults } from "#core/domain/payload-faults.ts";
 import { priorityOfQueue } from "#core/domain/queue.ts";
 import type { Allowance } from "#core/domain/quotas.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
@@ -35,7 +36,7 @@ export type Retried =
   /** It was a run by hand whose long body history has not kept. */
   | { readonly kind: "body-not-kept" }
   /** It was a run by hand with what `/run` refuses now, as its task has changed. */
-  | { readonly kind: "fits-no-longer"; readonly faults: readonly PayloadFault[] }
+  | { readonly kind: "fits-no-longer"; readonly faults: readonly FieldProblem[] }
   | { readonly kind: "history-away" };
 
 export async function retryJob(
@@ -90,7 +91,7 @@ async function retryArchived(
     job,
     request: requestOfJob(job, version.request),
   });
-  const ran = await tasks.runNow<readonly PayloadFault[]>(
+  const ran = await tasks.runNow<readonly FieldProblem[]>(
     tenantId,
     taskId,
     (task, nowMs, { request }) => {

@@ -1,3 +1,4 @@
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { makeTaskId, partitionOfTenant } from "#core/domain/ids.ts";
 import type { Quotas } from "#core/domain/quotas.ts";
@@ -7,12 +8,7 @@ import type { NewTask } from "#core/ports/task-store.ts";
 import { checkQuotas } from "./check-quotas.ts";
 import { firstRunOfNewTask } from "./first-run.ts";
 import { sealSecrets } from "./seal-secrets.ts";
-import type {
-  FieldProblem,
-  SecretSettings,
-  TaskServiceDeps,
-  TaskSettings,
-} from "./task-settings.ts";
+import type { SecretSettings, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 export type Built =
   | { readonly kind: "built"; readonly built: TaskWithVersion }

@@ -1,10 +1,10 @@
 /** A tenant's quotas that one task can break by itself: the size of its body and how often it runs. */
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { Quotas } from "#core/domain/quotas.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import { compileSchedule } from "#core/domain/schedule.ts";
 import { REFERENCE_FROM_MS } from "#core/domain/schedule-warnings.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
-import type { FieldProblem } from "./task-settings.ts";
 
 /** The parts of a task that are looked at; a missing one (the schedule of a manual run) is not. */
 export interface QuotaSubject {

@@ -1,10 +1,11 @@
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { Allowance } from "#core/domain/quotas.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Creation } from "#core/ports/task-store.ts";
 import { buildTask, withSecrets } from "./build-task.ts";
-import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
+import type { TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 export type Created =
   | { readonly kind: "created"; readonly created: TaskWithVersion }

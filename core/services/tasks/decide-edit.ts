@@ -6,6 +6,7 @@
  * frozen, so that those are made anew. What newer data of time zones has moved goes where it belongs, if it is the workers' data.
  * Everything else leaves it alone: a no-op save must not drop a due run, an edit must not fire for the past.
  */
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import { originOf } from "#core/domain/origin.ts";
 import { planRuns } from "#core/domain/plan-runs.ts";
@@ -18,7 +19,7 @@ import { firstRunAfter } from "./first-run.ts";
 import { movedRun } from "./moved-run.ts";
 import { coverPassedRuns } from "./passed-runs.ts";
 import { isSame } from "./same.ts";
-import type { FieldProblem, TaskSettings } from "./task-settings.ts";
+import type { TaskSettings } from "./task-settings.ts";
 
 /** Overdue runs that one edit makes; what is beyond shares one cancelled row. */
 export const OVERDUE_ROWS_MAX = 1_000;

@@ -1,5 +1,7 @@
 /** What becomes of a task's secrets when it is turned into `wanted`. Pure: the store may call it again. */
+
 import { assert } from "#core/domain/assert.ts";
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import { HEADER_BYTES_MAX, SEALED_HEADERS_BYTES_MAX } from "#core/domain/limits.ts";
 import {
   AUTH_SECRET,
@@ -9,7 +11,7 @@ import {
   type SecretsChange,
   shownFingerprint,
 } from "#core/domain/task-secrets.ts";
-import type { FieldProblem, SecretSettings } from "./task-settings.ts";
+import type { SecretSettings } from "./task-settings.ts";
 
 const TOO_MANY_BYTES: FieldProblem = {
   field: "request.secretHeaders",

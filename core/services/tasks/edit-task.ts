@@ -1,3 +1,4 @@
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
 import type { Allowance, Quotas } from "#core/domain/quotas.ts";
@@ -8,12 +9,7 @@ import type { EditRefusal } from "./decide-edit.ts";
 import { decideEdit } from "./decide-edit.ts";
 import { isSame } from "./same.ts";
 import { sealSecrets } from "./seal-secrets.ts";
-import type {
-  FieldProblem,
-  SecretSettings,
-  TaskServiceDeps,
-  TaskSettings,
-} from "./task-settings.ts";
+import type { SecretSettings, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 export type Applied<R> =
   | { readonly kind: "ok"; readonly settings: TaskSettings }

@@ -1,7 +1,7 @@
 /** Where a task begins: its first run after creation, or after an edit of its schedule. */
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { Schedule } from "#core/domain/schedule.ts";
 import { atInstantMs, nextOccurrence, ScheduleError } from "#core/domain/schedule.ts";
-import type { FieldProblem } from "./task-settings.ts";
 
 interface Timing {
   readonly schedule: Schedule;

@@ -1,5 +1,7 @@
 /** Create or replace by the caller's own name. */
+
 import { OperatingError } from "#core/domain/errors.ts";
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { PUT_PAST_MS_MAX } from "#core/domain/limits.ts";
 import type { Allowance } from "#core/domain/quotas.ts";
@@ -8,7 +10,7 @@ import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Created } from "./create-task.ts";
 import { createTask } from "./create-task.ts";
 import { editTask } from "./edit-task.ts";
-import type { FieldProblem, TaskServiceDeps, TaskSettings } from "./task-settings.ts";
+import type { TaskServiceDeps, TaskSettings } from "./task-settings.ts";
 
 /** What the caller expects to find: anything, nothing (create only), something, or what one of the tags names. */
 export type Expected =

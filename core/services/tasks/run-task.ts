@@ -1,3 +1,4 @@
+import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { randomRun } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
@@ -8,7 +9,7 @@ import type { TaskVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
 import { checkQuotas } from "./check-quotas.ts";
-import type { FieldProblem, TaskServiceDeps } from "./task-settings.ts";
+import type { TaskServiceDeps } from "./task-settings.ts";
 
 export type RunNow =
   | ({ readonly kind: "made" } & MadeRun)

@@ -37,12 +37,6 @@ export type SecretSetting =
   /** It stays what it is: the caller has read this fingerprint, and writes it back. */
   | { readonly kind: "keep"; readonly fingerprint: string; readonly field: string };
 
-/** `field` is dotted, as the caller wrote it: `schedule.expression`. */
-export interface FieldProblem {
-  readonly field: string;
-  readonly message: string;
-}
-
 /** What the task service works with. */
 export interface TaskServiceDeps {
   readonly shards: Shards;
