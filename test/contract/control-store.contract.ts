@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { KeyId } from "#core/domain/key-id.ts";
 import { keyIdOfHash } from "#core/domain/key-id.ts";
@@ -138,6 +139,8 @@ async function withKeys(control: ControlStore, ...scopes: readonly Scope[][]) {
     const created = await control.createKey(hash, tenantId, each);
     assert.ok(created.kind === "created", created.kind);
     keys.push({ hash, key: created.key });
+    // Those of one millisecond are in the order of their hashes.
+    await sleep(2);
   }
   return { tenantId, keys };
 }
