@@ -66,3 +66,25 @@ test("a renewal that begins while the row is being removed registers no other", 
   await ended;
   assert.equal(registered, 1);
 });
+
+test("a row whose registration is answered after the end is removed", async () => {
+  const clock = { monotonicMs: () => 0, setTimer: () => () => {} } as never;
+  const random = { bytes: (length: number) => new Uint8Array(length), unit: () => 0 };
+  const registering = Promise.withResolvers<void>();
+  const removed: string[] = [];
+  let registered = "";
+  const workers = {
+    register: (id: string) => {
+      registered = id;
+      return registering.promise;
+    },
+    remove: async (id: string) => void removed.push(id),
+  } as never;
+  const lease = new Lease({ clock, random, workers });
+  const renewing = lease.renewOnce();
+  await lease.end();
+  registering.resolve();
+  await renewing;
+  assert.deepEqual(removed, [registered]);
+  assert.equal(lease.workerId, null);
+});

@@ -63,9 +63,14 @@ export class Lease {
     const sentMs = this.#clock.monotonicMs();
     if (this.#workerId === null) {
       this.#nextId ??= makeWorkerId(this.#deps.random.bytes(16));
-      await this.#deps.workers.register(this.#nextId, WORKER_LEASE_MS, this.#deadlineMs(sentMs));
-      this.#workerId = this.#nextId;
+      const id = this.#nextId;
+      await this.#deps.workers.register(id, WORKER_LEASE_MS, this.#deadlineMs(sentMs));
       this.#nextId = null;
+      if (this.#ended) {
+        await this.#deps.workers.remove(id);
+        return "held";
+      }
+      this.#workerId = id;
       this.#noteRenewal(sentMs);
       return "held";
     }
