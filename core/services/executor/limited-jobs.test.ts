@@ -164,6 +164,42 @@ test("critical tasks that cannot be made now hold up nothing else: jobs are clai
   await world.end();
 });
 
+for (const verb of ["takeCritical", "releaseLine"])
+  test(`while ${verb} fails claims follow each other as ever, as long as they bring jobs`, async () => {
+    const world = openWorld({ slots: 100, callMs: () => 10 });
+    const { clock, tables } = world;
+    await clock.advance(1_000);
+    world.break(verb);
+    const atMs = tables.nowMs() - 1_000;
+    const schedule = { type: "at", at: new Date(atMs).toISOString() } as const;
+    addJob(world, FREE, null, { schedule, nextRunAtMs: atMs, priority: "critical" });
+    // Of a limit that is gone: its line is to be let go.
+    addJob(world, SLOW, keyOf(SLOW));
+    for (let i = 0; i < 4_000; i++) addJob(world, FREE, null);
+    await clock.advance(3_000);
+    assert.ok(jobsWhere(world, "succeeded") >= 4_000);
+    world.break(null);
+    await world.end();
+  });
+
+test("what nears its backstop in hand goes back also while nothing can be claimed", async () => {
+  const world = openWorld({ callMs: () => 150_000 });
+  const { clock, limits, tables } = world;
+  await limits.put(keyOf(SLOW), { concurrency: 1 });
+  await clock.advance(1_000);
+  addJob(world, SLOW, keyOf(SLOW), { timeoutMs: 200_000 });
+  await clock.advance(1_000);
+  const id = addJob(world, SLOW, keyOf(SLOW), { timeoutMs: 30_000 });
+  await clock.advance(5_000);
+  assert.equal(tables.jobs.get(id)?.status, "running", "in hand, behind the call that lasts");
+  world.break("claimDue");
+  addJob(world, FREE, null);
+  await clock.advance(50_000);
+  assert.equal(tables.jobs.get(id)?.status, "waiting");
+  world.break(null);
+  await world.end();
+});
+
 test("a drain gives back what waits, without an attempt, and its slots as its calls end", async () => {
   const world = openWorld({ executors: 2, callMs: () => 3_000 });
   const { clock, limits, tables } = world;

@@ -91,7 +91,7 @@ export class Claiming {
   readonly #fastSize = new GroupSize(CLAIM_JOBS_MAX);
   #unknown: UnknownClaim | null = null;
   #more: readonly number[] = [];
-  /** What this poll's take of critical tasks has thrown, to be told when the steps after it had their turn. */
+  /** What a step beside this poll's claims has thrown, to be told when all had their turn. */
   #failure: OperatingError | null = null;
   /** The queue whose turn it was in the last claim that came to any. */
   #turn = 0;
@@ -126,6 +126,7 @@ export class Claiming {
     if (poll.revocations > 0) await this.#followRevocations(revocationsWithinMs);
     lease.notePoll(sentMs);
     held.look();
+    outbox.addGivenBack(held.takeUnsent(isNearBackstop(database.nowMs())).map(heldKey));
     // Which may take long: calls wait for polls, and only claims for this.
     await this.settle();
     const periodMs = pollPeriodMs(poll);
@@ -133,9 +134,9 @@ export class Claiming {
     const full = await this.#claimDue(workerId, poll, room, aheadMs);
     // Where the clock was set back, it was asked from floors of before.
     if (step !== "back") this.#floors.note(asked, poll);
-    outbox.addGivenBack(held.takeUnsent(isNearBackstop(database.nowMs())).map(heldKey));
     const soon = room.limited && (await this.#takeLimited(workerId, poll, periodMs));
-    if (this.#failure !== null) throw this.#failure;
+    // Whoever hears of it waits before the next poll, which claims that bring jobs need not.
+    if (this.#failure !== null && !full) throw this.#failure;
     // What the claim has taken is a part of the wait: a pause or delete is to be heard of in time.
     const leftMs = untilPlace(poll, periodMs) - (clock.monotonicMs() - receivedMs);
     const placeMs = Math.max(periodMs / PAUSE_ONE_IN, leftMs);
@@ -167,7 +168,7 @@ export class Claiming {
         result.kind === "taken" ? { ...result, kind: "claimed" } : result,
         workerId,
       );
-    if (isOurs()) await limited.keepOnce(workerId);
+    if (isOurs()) await this.#beside(() => limited.keepOnce(workerId));
     return soon;
   }
 
@@ -191,7 +192,8 @@ export class Claiming {
     if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return false;
     const fastRoom = this.#fastRoom(room.fast);
     const makes = poll.criticalTaskAtMs !== null && fastRoom.jobs > 0;
-    const fast = makes ? await this.#tryCritical(workerId, fastRoom) : 0;
+    const take = () => this.#takeCritical(workerId, fastRoom);
+    const fast = makes ? ((await this.#beside(take)) ?? 0) : 0;
     // One that is still to be settled, or has found us fenced, is the last.
     if (this.#unknown !== null || this.#deps.lease.workerId !== workerId) return false;
     const heads = [...poll.heads].filter(([, { dueAtMs }]) => dueAtMs <= poll.nowMs + aheadMs);
@@ -272,14 +274,14 @@ export class Claiming {
     };
   }
 
-  /** What cannot be made now holds up nothing that can be claimed. */
-  async #tryCritical(workerId: WorkerId, room: CriticalRoom): Promise<number> {
+  /** A step that cannot be done now holds up nothing that can be claimed: null. */
+  async #beside<Answer>(step: () => Promise<Answer>): Promise<Answer | null> {
     try {
-      return await this.#takeCritical(workerId, room);
+      return await step();
     } catch (error) {
       if (!(error instanceof OperatingError) || !error.retryable) throw error;
       this.#failure = error;
-      return 0;
+      return null;
     }
   }
 
