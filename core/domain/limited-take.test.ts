@@ -128,6 +128,34 @@ test("queues of a tenant's lines share its rate by their weights, and none is le
   assert.equal(planCalls(found, [wanted(A), wanted(B)], rates, until).length, 61);
 });
 
+test("queues that several of a tenant's lines have share its rate as if these were one line", () => {
+  const found = [A, B].flatMap((key) => [...crowd(key, 16, 50, -5), ...crowd(key, 48, 50, -900)]);
+  for (const aheadMs of [0, 5_000]) {
+    const take = { jobsMax: 50, perSecond: 1, aheadMs };
+    const had = partOf(found, take, ({ queue }) => queue === 48);
+    assert(Math.abs(had - 1 / 7) < 0.03, `${had} of the less urgent`);
+  }
+});
+
+test("what an endpoint cannot call yet takes nothing of its tenant's rate from other lines", () => {
+  const found = [...crowd(A, 0, 9, -900), ...crowd(B, 48, 50, -5)];
+  const rates = new Map([
+    [A, new CallTimes(0.5, NOW_MS + 2_000)],
+    [ACME, new CallTimes(10, NOW_MS)],
+  ]);
+  const until = { nowMs: NOW_MS, untilMs: NOW_MS + 2_500 };
+  const plan = planCalls(found, [wanted(A), wanted(B)], rates, until);
+  assert.deepEqual(
+    plan.map(({ startAtMs }) => startAtMs),
+    Array.from({ length: 26 }, (_, i) => NOW_MS + 100 * i),
+  );
+  const ofEndpoint = plan.filter(({ item }) => item.key === A);
+  assert.deepEqual(
+    ofEndpoint.map(({ startAtMs }) => startAtMs),
+    [NOW_MS + 2_000],
+  );
+});
+
 test("a rate is exact: over any ten seconds within one call of it, of a line and of its tenant", () => {
   const rate = fc.constantFrom(0.01, 0.3, 1, 7, 33.3, 300, 999, 1_000);
   const property = fc.property(rate, rate, fc.nat({ max: 3_000 }), (own, tenant, stepMs) => {

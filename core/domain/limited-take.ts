@@ -94,10 +94,10 @@ export interface PlannedCall<Item> {
 }
 
 /**
- * Which of the candidates are taken, in their order: at most `jobsMax` of each line, none that would start after `untilMs`. Those that are
- * due share what their line's limits let go by the weights of their queues, and so they do what is left of their tenant's rate; whoever
- * has been due for longest goes first in a queue. Then those that will be due, by time, so that none of a rate waits for one whose time
- * has not come.
+ * Which of the candidates are taken, in their order: at most `jobsMax` of each line, none that would start after `untilMs`. Lines of a
+ * tenant that has a rate share it; every other is by itself. The next call is of a line that can start first, so that none of a rate waits
+ * for a slower one, or for one whose time has not come. Of the jobs there that are due a queue is drawn by its weight, and in it whoever
+ * has been due for longest goes; where none is due, whoever will be first.
  */
 export function planCalls<Item extends Candidate>(
   candidates: readonly Item[],
@@ -106,41 +106,103 @@ export function planCalls<Item extends Candidate>(
   { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number },
 ): PlannedCall<Item>[] {
   const lots = new QueueLots(nowMs);
-  const ofLine = Map.groupBy(candidates, ({ key }) => key);
-  const wanted = lines.flatMap(({ key, jobsMax }) => {
-    const most = Math.min(jobsMax, callsWithin(key, rates, untilMs));
-    return inOrder(ofLine.get(key) ?? [], most, nowMs, lots);
-  });
-  const ofTenant = Map.groupBy(wanted, ({ key }) => tenantKeyOf(key));
-  const ordered = [...ofTenant.values()].flatMap((all) => inOrder(all, all.length, nowMs, lots));
-  return ordered.flatMap((item) => {
-    const own = ratesOf(item.key, rates);
-    const atMs = Math.max(item.dueAtMs, nowMs, ...own.map(({ nextMs }) => nextMs));
-    if (atMs > untilMs) return [];
-    for (const rate of own) rate.take(atMs);
-    return [{ item, startAtMs: own.length === 0 ? null : Math.ceil(atMs) }];
-  });
+  const itemsOf = Map.groupBy(candidates, ({ key }) => key);
+  const sharing = Map.groupBy(lines, ({ key }) =>
+    rates.has(tenantKeyOf(key)) ? tenantKeyOf(key) : key,
+  );
+  const planned: PlannedCall<Item>[] = [];
+  for (const rivals of sharing.values()) {
+    const left = rivals.map(
+      ({ key, jobsMax }) =>
+        new LineJobs(itemsOf.get(key) ?? [], jobsMax, ratesOf(key, rates), nowMs),
+    );
+    for (;;) {
+      const { lines: first, atMs } = firstToStart(left);
+      if (atMs > untilMs) break;
+      planned.push(takeOne(first, atMs, lots));
+    }
+  }
+  return planned;
 }
 
-/** The first `most` of them. */
-function inOrder<Item extends Candidate>(
-  items: readonly Item[],
-  most: number,
-  nowMs: number,
+/** What is left of the candidates of a line. */
+class LineJobs<Item extends Candidate> {
+  readonly #nowMs: number;
+  readonly #rates: readonly CallTimes[];
+  /** By queue, none of which is empty. */
+  readonly #due: Map<number, Item[]>;
+  readonly #later: Item[];
+  #jobsMax: number;
+
+  constructor(items: readonly Item[], jobsMax: number, rates: readonly CallTimes[], nowMs: number) {
+    const byTime = [...items].sort((a, b) => a.dueAtMs - b.dueAtMs || a.queue - b.queue);
+    const later = byTime.findIndex(({ dueAtMs }) => dueAtMs > nowMs);
+    const due = later < 0 ? byTime : byTime.slice(0, later);
+    this.#due = Map.groupBy(due, ({ queue }) => queue);
+    this.#later = byTime.slice(due.length);
+    this.#jobsMax = jobsMax;
+    this.#rates = rates;
+    this.#nowMs = nowMs;
+  }
+
+  /** When its next call can start; Infinity: it has none. */
+  get startMs(): number {
+    if (this.#jobsMax < 1) return Number.POSITIVE_INFINITY;
+    let startMs = this.#due.size > 0 ? this.#nowMs : this.dueMs(null);
+    for (const { nextMs } of this.#rates) startMs = Math.max(startMs, nextMs);
+    return startMs;
+  }
+
+  /** Of the jobs that are due. */
+  get queues(): MapIterator<number> {
+    return this.#due.keys();
+  }
+
+  /** When the first of a queue was due; null: when the first of those that will be is. Infinity: there is none. */
+  dueMs(queue: number | null): number {
+    return this.#itemsOf(queue)?.[0]?.dueAtMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  take(queue: number | null, atMs: number): PlannedCall<Item> {
+    const items = this.#itemsOf(queue);
+    const item = items?.shift();
+    assert(item !== undefined, "a line that is drawn has a job");
+    if (queue !== null && items?.length === 0) this.#due.delete(queue);
+    this.#jobsMax--;
+    for (const rate of this.#rates) rate.take(atMs);
+    return { item, startAtMs: this.#rates.length === 0 ? null : Math.ceil(atMs) };
+  }
+
+  #itemsOf(queue: number | null): Item[] | undefined {
+    return queue === null ? this.#later : this.#due.get(queue);
+  }
+}
+
+/** The lines whose next call can start before any other's, and when. */
+function firstToStart<Item extends Candidate>(lines: readonly LineJobs<Item>[]) {
+  let atMs = Number.POSITIVE_INFINITY;
+  let first: LineJobs<Item>[] = [];
+  for (const line of lines) {
+    const { startMs } = line;
+    if (startMs > atMs) continue;
+    if (startMs < atMs) first = [];
+    first.push(line);
+    atMs = startMs;
+  }
+  return { lines: first, atMs };
+}
+
+/** The longest due of these lines in the queue that is drawn. */
+function takeOne<Item extends Candidate>(
+  lines: readonly LineJobs<Item>[],
+  atMs: number,
   lots: QueueLots,
-): Item[] {
-  const byTime = [...items].sort((a, b) => a.dueAtMs - b.dueAtMs || a.queue - b.queue);
-  const due = byTime.filter(({ dueAtMs }) => dueAtMs <= nowMs);
-  const queues = Map.groupBy(due, ({ queue }) => queue);
-  const drawn = due.slice(0, most).map(() => {
-    const queue = lots.draw([...queues.keys()]);
-    const left = queues.get(queue);
-    const first = left?.shift();
-    assert(left !== undefined && first !== undefined, "a queue that is drawn has a job");
-    if (left.length === 0) queues.delete(queue);
-    return first;
-  });
-  return [...drawn, ...byTime.slice(due.length)].slice(0, most);
+): PlannedCall<Item> {
+  const queues = new Set<number>();
+  for (const line of lines) for (const queue of line.queues) queues.add(queue);
+  const queue = queues.size === 0 ? null : lots.draw([...queues]);
+  const line = lines.reduce((a, b) => (b.dueMs(queue) < a.dueMs(queue) ? b : a));
+  return line.take(queue, atMs);
 }
 
 /** Instants in whole ms for jobs that a worker has already: at most `startsMax` of each line, as far as its rates allow up to `untilMs`. */
