@@ -101,6 +101,23 @@ test("a tenant's rate holds over its endpoints, whose own are slower", async () 
   await world.end();
 });
 
+test("a tenant's rate is used up by its other jobs where an endpoint's own is slower and has more urgent ones", async () => {
+  for (const executors of [1, 3]) {
+    const world = openWorld({ executors, slots: 100, staggerMs: 300, callMs: () => 50 });
+    const { clock, limits, endpoints } = world;
+    await limits.put(keyOf(SLOW), { perSecond: 2 });
+    await limits.put(tenantKey(TENANT), { perSecond: 20 });
+    await clock.advance(2_000);
+    for (let i = 0; i < 100; i++) addJob(world, SLOW, keyOf(SLOW), { priority: "high" });
+    for (let i = 0; i < 700; i++) addJob(world, FREE, tenantKey(TENANT));
+    await clock.advance(30_000);
+    const calls = [SLOW, FREE].map((url) => endpoints.starts.get(url)?.length ?? 0);
+    const all = calls.reduce((sum, count) => sum + count, 0);
+    assert.ok(all >= 0.93 * 20 * 30, `${executors} executors: ${calls} of 600 calls`);
+    await world.end();
+  }
+});
+
 test("a rate is used up however long its calls last: those that are under way keep no other from being taken", async () => {
   for (const executors of [1, 3])
     for (const key of [keyOf(SLOW), tenantKey(TENANT)]) {

@@ -102,3 +102,23 @@ test("lines of a tenant share its own limit the same way, whichever has the more
       await world.end();
     }
 });
+
+test("critical jobs of a tenant's line are called before low ones of its endpoint's, which would use up its rate", async () => {
+  for (const perSecond of [0.05, 2])
+    for (const executors of [1, 2]) {
+      const world = openWorld({ executors, staggerMs: 300, slots: 100 });
+      await world.limits.put(KEY, { concurrency: 50 });
+      await world.limits.put(tenantKey(TENANT), { perSecond });
+      await world.clock.advance(2_000);
+      for (let i = 0; i < 100; i++) addJob(world, SLOW, KEY, { priority: "low" });
+      await world.clock.advance(5_000);
+      const critical: JobId[] = [];
+      for (let i = 0; i < 30; i++) {
+        critical.push(addJob(world, FREE, tenantKey(TENANT), { priority: "critical" }));
+        await world.clock.advance(2_100 / perSecond);
+      }
+      const had = succeeded(world, critical);
+      assert.ok(had >= 28, `${had} of 30 at ${perSecond}/s, ${executors} executors`);
+      await world.end();
+    }
+});

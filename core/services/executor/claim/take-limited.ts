@@ -88,6 +88,8 @@ const REFRESH_MS = 2_000;
 const ASKED_KEPT_MS = 10_000;
 /** After each poll no line is begun to be let go later than this: the next poll waits, and calls wait for that. */
 const RELEASES_MS = POLL_PERIOD_MS / 2;
+/** A line of a rate is asked again when the next of these begins. */
+const RATED_PERIOD_MS = LIMIT_START_AHEAD_MS / 2;
 /** Of a line of which nothing is known yet. */
 const FIRST_JOBS = 2;
 
@@ -269,7 +271,12 @@ export class LimitedTaking {
     const target = isStuck
       ? FIRST_JOBS
       : jobsToHold(view, slotsMax, tenantSlotsMax, { aheadMs, periodMs });
-    const isShort = queues.length > 0 && 2 * view.unstarted <= target;
+    // Lines of a tenant share its rate where they ask together: each asks as soon as it lacks a job.
+    const isShort =
+      queues.length > 0 &&
+      (isRated((tenant ?? own).limit ?? null)
+        ? view.unstarted < target
+        : 2 * view.unstarted <= target);
     const wantsSlots =
       eager &&
       (before?.slotsNotBeforeMs ?? 0) <= nowMs &&
@@ -341,9 +348,9 @@ export class LimitedTaking {
       if (isBelow(limit, slots, slotsMax) || isBelow(tenant.limit, tenant.slots, tenantSlotsMax))
         asked.slotsNotBeforeMs = nowMs + LIMIT_IDLE_MS;
       if (isOutOfSlots(answer)) asked.notBeforeMs = nowMs + LIMIT_IDLE_MS;
-      // What may start until then was taken ahead.
+      // What may start until then was taken ahead. The same instant for all, so that lines of a tenant ask for its rate in one take.
       else if (!isFull && (isRated(limit) || isRated(tenant.limit)))
-        asked.notBeforeMs = nowMs + LIMIT_START_AHEAD_MS / 2;
+        asked.notBeforeMs = (Math.floor(nowMs / RATED_PERIOD_MS) + 1) * RATED_PERIOD_MS;
     }
     return soon;
   }
