@@ -130,3 +130,48 @@ test("while the database cannot say where a task calls by now, jobs of versions 
   assert.deepEqual(await world.send(made), ENDED);
   assert.deepEqual(urls(world), [ELSEWHERE]);
 });
+
+test("a task that has come back to a job's origin has its secrets sent there, however lately it was known to be elsewhere", async () => {
+  const world = openWorld();
+  const made = await world.make({ ...HEADER("first"), url: HOOK });
+  const moved = await edit(world, made, { ...HEADER("second"), url: ELSEWHERE });
+  assert.equal((await world.send(moved)).kind, "answered");
+  assert.deepEqual(await world.send(made), ENDED);
+  await edit(world, made, { ...HEADER("third"), url: `${HOOK}/2` }, 0);
+  assert.equal((await world.send(made)).kind, "answered");
+  const sent = world.calls.map(({ url, headers }) => [url, headers["X-Key"]]);
+  assert.deepEqual(sent, [
+    [ELSEWHERE, "second"],
+    [HOOK, "third"],
+  ]);
+});
+
+test("what is known of where a task calls ends no job while the database does not answer", async () => {
+  const world = openWorld();
+  const made = await world.make({ ...HEADER("old"), url: HOOK });
+  await edit(world, made, { ...HEADER("new"), url: ELSEWHERE });
+  assert.deepEqual(await world.send(made), ENDED);
+  world.away = "loadCallParts";
+  assert.deepEqual(await world.send(made), { kind: "unsent" });
+  world.away = null;
+  assert.deepEqual(await world.send(made), ENDED);
+  assert.deepEqual(urls(world), []);
+});
+
+test("jobs of before their tasks moved end together: what is asked for them does not grow with how many they are", async () => {
+  const world = openWorld();
+  const made = await Promise.all(
+    Array.from({ length: 20 }, () => world.make({ ...HEADER("old"), url: HOOK })),
+  );
+  for (const one of made) await edit(world, one, { ...HEADER("new"), url: ELSEWHERE });
+  let loads = 0;
+  const { loadCallParts } = world.shard.tasks;
+  world.shard.tasks.loadCallParts = (request) => {
+    loads += 1;
+    return loadCallParts.call(world.shard.tasks, request);
+  };
+  const jobs = [...made, ...made, ...made];
+  const sent = await Promise.all(jobs.map((one) => world.send(one)));
+  assert.deepEqual(sent, Array(jobs.length).fill(ENDED));
+  assert.ok(loads <= 4, `${loads}: signing secrets, secrets, their versions, and secrets again`);
+});

@@ -1,6 +1,7 @@
-/** What a claim knows of its jobs' secrets. */
+/** What a claim knows of its jobs' secrets, and how what calls ask for besides is put together. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import { TASK_SECRETS_ASKED_MS } from "#core/domain/limits.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { Secret } from "#core/domain/secret.ts";
@@ -57,4 +58,32 @@ test("a job that is made right after its task got a secret is sent with it, howe
       assert.ok(headers[name]);
       assert.deepEqual(asked, [1, 1], "with the version, in one question");
     }
+});
+
+test("versions that many calls ask for while none is known are one question, and each is asked for once", async () => {
+  const world = openSendingWorld();
+  const made = await Promise.all(Array.from({ length: 40 }, () => world.make({})));
+  const asked: number[] = [];
+  const { loadCallParts } = world.shard.tasks;
+  world.shard.tasks.loadCallParts = (request) => {
+    asked.push(request.versions.length);
+    return loadCallParts.call(world.shard.tasks, request);
+  };
+  const ask = async () => {
+    const wanted = [...made, ...made];
+    const found = await Promise.all(wanted.map(({ job }) => world.parts.versionOf(job.taskId, 1)));
+    assert.deepEqual(
+      found.map((version) => version?.taskId),
+      wanted.map(({ job }) => job.taskId),
+    );
+  };
+  world.away = "loadCallParts";
+  await assert.rejects(ask(), StoreUnavailable);
+  world.away = null;
+  await ask();
+  await ask();
+  const [one] = made;
+  assert(one);
+  assert.equal(await world.parts.versionOf(one.job.taskId, 2), null);
+  assert.deepEqual(asked, [40, 40, 1]);
 });

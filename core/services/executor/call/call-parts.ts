@@ -23,7 +23,7 @@ import type { StoredSecret } from "#core/domain/task-secrets.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { SealedSigningSecret } from "#core/ports/secret-store.ts";
-import type { CarriedVersion, TaskStore } from "#core/ports/task-store.ts";
+import type { CallPartsRequest, CarriedVersion, TaskStore } from "#core/ports/task-store.ts";
 import { AgedValues } from "./aged-values.ts";
 import { VersionCache } from "./version-cache.ts";
 
@@ -32,10 +32,14 @@ const PATIENCE_MS = SECRET_CHANGED_WITHIN_MS - TASK_SECRETS_KNOWN_MS;
 
 export type SigningRow = Pick<SealedSigningSecret, "id" | "sealed">;
 
+type VersionKeys = CallPartsRequest["versions"];
+type Versions = ReadonlyMap<string, CarriedVersion>;
+
 interface Batch {
+  readonly versions: Map<string, VersionKeys[number]>;
   readonly secretsOf: Set<TaskId>;
   readonly signingOf: Set<TenantId>;
-  readonly loaded: Promise<void>;
+  readonly loaded: Promise<Versions>;
 }
 
 interface CallPartsDeps {
@@ -63,7 +67,7 @@ export class CallParts {
   /** The versions of `jobs`, in their order, null where one does not exist; by at most one statement, which brings secrets too. */
   async versionsOf(jobs: readonly ClaimedJob[]): Promise<(CarriedVersion | null)[]> {
     const found = new Map<string, CarriedVersion>();
-    const missing = new Map<string, { taskId: TaskId; requestVersion: number }>();
+    const missing: Batch["versions"] = new Map();
     const secretsOf = new Set<TaskId>();
     const signingOf = new Set<TenantId>();
     for (const { taskId, taskVersion, tenantId } of jobs) {
@@ -78,10 +82,8 @@ export class CallParts {
       if (needed && known === null) secretsOf.add(taskId);
     }
     if (missing.size > 0 || secretsOf.size > 0 || signingOf.size > 0)
-      for (const version of await this.#load([...missing.values()], secretsOf, signingOf)) {
-        found.set(versionKey(version.taskId, version.requestVersion), version);
-        this.#versions.keep(version);
-      }
+      for (const [key, version] of await this.#load([...missing.values()], secretsOf, signingOf))
+        found.set(key, version);
     return jobs.map((job) => found.get(versionKey(job.taskId, job.taskVersion)) ?? null);
   }
 
@@ -89,9 +91,10 @@ export class CallParts {
   async versionOf(taskId: TaskId, requestVersion: number): Promise<CarriedVersion | null> {
     const known = this.#versions.find(taskId, requestVersion);
     if (known !== null) return known;
-    const [found = null] = await this.#load([{ taskId, requestVersion }], new Set(), new Set());
-    if (found !== null) this.#versions.keep(found);
-    return found;
+    const key = versionKey(taskId, requestVersion);
+    const batch = this.#nextBatch();
+    batch.versions.set(key, { taskId, requestVersion });
+    return (await batch.loaded).get(key) ?? null;
   }
 
   /** A task's secrets as they are. Throws what the store throws when nothing is known that is not too old. */
@@ -99,6 +102,18 @@ export class CallParts {
     const known = this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS);
     if (known !== null) return known;
     const old = this.#secrets.find(taskId, TASK_SECRETS_KNOWN_MS_MAX - PATIENCE_MS);
+    return this.#askForSecrets(taskId, old);
+  }
+
+  /** As they are now, whatever is known. Throws what the store throws. */
+  secretsNowOf(taskId: TaskId): Promise<readonly StoredSecret[]> {
+    return this.#askForSecrets(taskId, null);
+  }
+
+  #askForSecrets(
+    taskId: TaskId,
+    old: readonly StoredSecret[] | null,
+  ): Promise<readonly StoredSecret[]> {
     return this.#askAgain(
       old,
       (batch) => batch.secretsOf.add(taskId),
@@ -165,27 +180,28 @@ export class CallParts {
   /** Sent as soon as the one before is answered. */
   #nextBatch(): Batch {
     if (this.#next !== null) return this.#next;
+    const versions: Batch["versions"] = new Map();
     const secretsOf = new Set<TaskId>();
     const signingOf = new Set<TenantId>();
     const loaded = this.#last.then(async () => {
       this.#next = null;
       this.#askedMs = this.#deps.clock.monotonicMs();
       try {
-        await this.#load([], secretsOf, signingOf);
+        return await this.#load([...versions.values()], secretsOf, signingOf);
       } finally {
         this.#askedMs = null;
       }
     });
     this.#last = loaded.catch(() => {});
-    this.#next = { secretsOf, signingOf, loaded };
+    this.#next = { versions, secretsOf, signingOf, loaded };
     return this.#next;
   }
 
   async #load(
-    versions: readonly { readonly taskId: TaskId; readonly requestVersion: number }[],
+    versions: VersionKeys,
     secretsOf: ReadonlySet<TaskId>,
     signingOf: ReadonlySet<TenantId>,
-  ): Promise<readonly CarriedVersion[]> {
+  ): Promise<Versions> {
     // What is answered was so when it was asked, at the earliest.
     const askedMs = this.#deps.clock.monotonicMs();
     const parts = await this.#deps.tasks.loadCallParts({
@@ -195,7 +211,13 @@ export class CallParts {
     });
     for (const id of secretsOf) this.#secrets.set(id, parts.secrets.get(id) ?? [], askedMs);
     for (const id of signingOf) this.#signing.set(id, parts.signing.get(id) ?? [], askedMs);
-    return parts.versions;
+    for (const version of parts.versions) this.#versions.keep(version);
+    return new Map(
+      parts.versions.map((version) => [
+        versionKey(version.taskId, version.requestVersion),
+        version,
+      ]),
+    );
   }
 }
 

@@ -194,17 +194,20 @@ export class CallSender {
       const request = carriedRequest(job, version) ?? (await loadRequest(this.#deps, job, version));
       if (request === null) return UNSENT;
       const named = namesSecrets(request);
-      const [signing, stored] = await Promise.all([
+      const [signing, known] = await Promise.all([
         keys.keysOf(job.tenantId),
         named ? parts.secretsOf(job.taskId) : [],
       ]);
       if (signing.length === 0) return this.#unreadable(job, "secret-unreadable");
       const plain = { ...PLAIN, request, keys: signing };
       if (!named) return plain;
-      const otherVersion = await this.#otherOrigin(version, stored);
+      const own = version.requestVersion;
+      const otherVersion = await this.#otherOrigin(version, known);
       // Known from before this version: what is asked for next is its own.
-      if (otherVersion < version.requestVersion) return UNSENT;
-      if (otherVersion > version.requestVersion)
+      if (otherVersion < own) return UNSENT;
+      // Its task may have come back to its origin since: what ends it for good is asked for now.
+      const stored = otherVersion > own ? await parts.secretsNowOf(job.taskId) : known;
+      if (otherVersion > own && (await this.#otherOrigin(version, stored)) !== own)
         return this.#unreadable(job, "secret-other-origin");
       const opened = await openSecrets(opener, job, request, stored);
       if (opened.kind === "failed") return this.#unreadable(job, opened.error);
