@@ -45,6 +45,7 @@ import { findAnswer, oncePerKey } from "./memory-once-per-key.ts";
 import { pruneRows, purgeTasks } from "./memory-purge.ts";
 import { capEndpoints } from "./memory-put-limit.ts";
 import type { MemoryTables } from "./memory-tables.ts";
+import { tasksListed } from "./memory-task-lists.ts";
 
 /** Run numbers are random: so many that exist in a row mean that `make` does not draw a new one. */
 const RUN_DRAWS_MAX = 20;
@@ -107,44 +108,25 @@ export class MemoryTaskStore implements TaskStore {
     limit: number,
     downTo: TaskId | null = null,
   ): Promise<TaskWithVersion[]> {
-    const { priority, tag } = filter;
-    return this.#tables.transact("list", () => {
-      const tasks = this.#listed(tenantId, filter, before).filter(
-        (task) =>
-          (downTo === null || task.id >= downTo) &&
-          (priority === null || task.priority === priority) &&
-          (tag === null || task.tags.includes(tag)),
-      );
-      return tasks.slice(0, limit).map((task) => this.#withVersion(task));
-    });
+    return this.#tables.transact("list", () =>
+      tasksListed(this.#tables, tenantId, filter, before)
+        .filter(({ id }) => downTo === null || id >= downTo)
+        .slice(0, limit)
+        .map((task) => this.#withVersion(task)),
+    );
   }
 
   findListedDownTo(
     tenantId: TenantId,
-    filter: Pick<TaskFilter, "status">,
+    { status }: Pick<TaskFilter, "status">,
     before: TaskId | null,
     rows: number,
   ): Promise<TaskId | null> {
+    const all = { status, priority: null, tag: null };
     return this.#tables.transact(
       "findListedDownTo",
-      () => this.#listed(tenantId, filter, before)[rows - 1]?.id ?? null,
+      () => tasksListed(this.#tables, tenantId, all, before)[rows - 1]?.id ?? null,
     );
-  }
-
-  /** What a list goes over, newest first. */
-  #listed(
-    tenantId: TenantId,
-    { status }: Pick<TaskFilter, "status">,
-    before: TaskId | null,
-  ): Task[] {
-    const tasks = [...this.#tables.tasks.values()].filter(
-      (task) =>
-        task.tenantId === tenantId &&
-        task.status !== "deleted" &&
-        (before === null || task.id < before) &&
-        (status === null || task.status === status),
-    );
-    return tasks.sort((a, b) => (a.id > b.id ? -1 : 1));
   }
 
   edit<R>(

@@ -4,7 +4,7 @@
  * LOST_MAX deaths they would all be dead for one. Apart, the one that kills meets fewer of the others each time.
  *
  * How far apart follows from the task's id, so that every store says the same, and grows with the attempt: a first attempt that is
- * lost, as when a machine dies, is delayed by nothing. (A loss is an attempt; \`lost\` itself is written by the statement that needs this.)
+ * lost, as when a machine dies, is delayed by nothing. (Every loss was an attempt; `lost` is written by the statement that asks this.)
  */
 import { jobIdToBytes } from "./ids.ts";
 import type { Job } from "./job.ts";

@@ -1,5 +1,4 @@
 /** Create or replace by the caller's own name. */
-
 import { OperatingError } from "#core/domain/errors.ts";
 import type { FieldProblem } from "#core/domain/field-problem.ts";
 import type { TenantId } from "#core/domain/ids.ts";

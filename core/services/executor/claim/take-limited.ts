@@ -6,7 +6,7 @@
  * and jobs still wait; what is idle for a second goes back. Jobs are taken ahead, as many as the line probably does until the poll after
  * the next, so that a slot never waits for the database.
  */
-import { type LimitKey, type LimitValues, tenantKeyOf, tenantOf } from "#core/domain/call-limit.ts";
+import { type LimitKey, tenantKeyOf, tenantOf } from "#core/domain/call-limit.ts";
 import { GroupSize } from "#core/domain/group-size.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
 import {
@@ -14,7 +14,6 @@ import {
   LIMIT_LINES_LISTED_MAX,
   LIMIT_LINES_MAX,
   LIMIT_START_AHEAD_MS,
-  LINE_HELD_MAX,
   LINES_HELD_MAX,
   POLL_PERIOD_MS,
   POLL_PERIOD_MS_MAX,
@@ -29,13 +28,21 @@ import type {
   QueueOfLine,
   TakeLimitedResult,
   TakenLimited,
-  TakenLine,
 } from "#core/ports/limit-store.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { HeldJobs } from "../hold/held-jobs.ts";
 import type { KeyView } from "../hold/limit-line.ts";
 import type { Grant, Kept, LineView } from "../hold/limit-lines.ts";
 import type { Lease } from "../lease.ts";
+import {
+  FIRST_JOBS,
+  isBelow,
+  isOutOfSlots,
+  isRated,
+  jobsToHold,
+  lacks,
+  slotsToAsk,
+} from "./line-needs.ts";
 import { byUrgency, linesInTurn } from "./lines-in-turn.ts";
 
 interface TakeLimitedDeps {
@@ -90,8 +97,6 @@ const ASKED_KEPT_MS = 10_000;
 const RELEASES_MS = POLL_PERIOD_MS / 2;
 /** A line of a rate is asked again when the next of these begins. */
 const RATED_PERIOD_MS = LIMIT_START_AHEAD_MS / 2;
-/** Of a line of which nothing is known yet. */
-const FIRST_JOBS = 2;
 
 export class LimitedTaking {
   readonly #deps: TakeLimitedDeps;
@@ -354,60 +359,4 @@ export class LimitedTaking {
     }
     return soon;
   }
-}
-
-/** Slots that a take asks for altogether: never fewer than are held, which calls may be using. */
-function slotsToAsk(
-  { limit, slots }: KeyView,
-  askedBefore: number | undefined,
-  eager: boolean,
-  liveWorkers: number,
-): number {
-  const concurrency = limit?.concurrency ?? null;
-  if (concurrency === null) return Math.max(1, slots);
-  const part = Math.ceil(concurrency / Math.max(1, liveWorkers));
-  const isFree = askedBefore !== undefined && slots >= askedBefore;
-  const wanted = Math.max(part, isFree && eager ? slots + 1 : slots);
-  return Math.max(slots, Math.min(concurrency, wanted));
-}
-
-/** Jobs that a line should have here besides the calls under way: what it does until the poll after the next. */
-function jobsToHold(
-  view: LineView,
-  slotsMax: number,
-  tenantSlotsMax: number,
-  { aheadMs, periodMs }: { readonly aheadMs: number; readonly periodMs: number },
-): number {
-  const { own, tenant, meanMs, held, unstarted } = view;
-  if (own.limit === undefined) return FIRST_JOBS;
-  const underWay = held - unstarted;
-  const bounds: number[] = [LINE_HELD_MAX];
-  for (const [key, slots] of [
-    [own, slotsMax],
-    [tenant, tenantSlotsMax],
-  ] as const) {
-    const { concurrency = null, perSecond = null } = key?.limit ?? {};
-    if (concurrency !== null)
-      bounds.push(
-        slots * (1 + Math.max(1, (2 * periodMs) / Math.max(1, meanMs ?? periodMs))) - underWay,
-      );
-    if (perSecond !== null) bounds.push(1 + (perSecond * (aheadMs + LIMIT_START_AHEAD_MS)) / 1_000);
-  }
-  return Math.max(FIRST_JOBS - underWay, Math.ceil(Math.min(...bounds)));
-}
-
-function lacks({ limit, slots }: KeyView, slotsMax: number): boolean {
-  return limit === undefined || isBelow(limit, slots, slotsMax);
-}
-
-function isBelow(limit: LimitValues | null, slots: number, slotsMax: number): boolean {
-  return limit !== null && limit.concurrency !== null && slots < slotsMax;
-}
-
-function isOutOfSlots({ limit, slots, tenant }: TakenLine): boolean {
-  return isBelow(limit, slots, 1) || isBelow(tenant.limit, tenant.slots, 1);
-}
-
-function isRated(limit: LimitValues | null): boolean {
-  return limit !== null && limit.perSecond !== null;
 }
