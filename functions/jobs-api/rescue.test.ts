@@ -9,6 +9,7 @@ import type { Job } from "#core/domain/job.ts";
 import { LISTED_ROWS_MS_MAX } from "#core/domain/limits.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
 import { type ApiInMemory, openApiInMemory } from "#test/support/api-in-memory.ts";
+import { assertDetail } from "#test/support/task-requests.ts";
 import { writeCursor } from "../_shared/cursor.ts";
 
 const HOURLY = {
@@ -16,11 +17,6 @@ const HOURLY = {
   request: { url: "https://example.com/hook" },
   retry: { maxAttempts: 3 },
 };
-
-function assertProblem(answer: ApiAnswer, status: number, detail: RegExp): void {
-  assert.equal(answer.status, status, answer.text);
-  assert.match(answer.body.detail, detail);
-}
 
 /** A task with `count` jobs that have died, a second apart; the last that died first. */
 async function openWithDead(count: number) {
@@ -79,7 +75,7 @@ test("a dead job goes on under its own id, with as many attempts more", async ()
   );
   assert.equal(runAt, new Date(api.clock.nowMs()).toISOString());
   assert.equal((await api.acme("GET", "/v1/dead-letters")).body.items.length, 0);
-  assertProblem(await api.acme("POST", `/v1/jobs/${ids[0]}/retry`), 409, /not dead/);
+  assertDetail(await api.acme("POST", `/v1/jobs/${ids[0]}/retry`), 409, /not dead/);
 });
 
 test("a failed test is not retried, here or archived: it is sent once", async () => {
@@ -88,10 +84,10 @@ test("a failed test is not retried, here or archived: it is sent once", async ()
   const [id = ""] = ids;
   api.shards.tables.jobs.set(jobOf(api, id).id, { ...jobOf(api, id), trigger: "test" });
   const retry = () => api.acme("POST", `/v1/jobs/${id}/retry`);
-  assertProblem(await retry(), 409, /a test, which is sent once/);
+  assertDetail(await retry(), 409, /a test, which is sent once/);
   assert.equal(jobOf(api, id).status, "dead");
   await archive(api, id);
-  assertProblem(await retry(), 409, /a test, which is sent once/);
+  assertDetail(await retry(), 409, /a test, which is sent once/);
 });
 
 test("a retry with a key is one retry", async () => {
@@ -115,7 +111,7 @@ test("while the first retry with a key is in work, another is 409, and says when
   shard.jobs.retryOne = async () => ({ kind: "key-in-work" });
   const headers = { "idempotency-key": "k" };
   const answer = await api.acme("POST", `/v1/jobs/${ids[0]}/retry`, undefined, { headers });
-  assertProblem(answer, 409, /^the first request with this Idempotency-Key is still in work$/);
+  assertDetail(answer, 409, /^the first request with this Idempotency-Key is still in work$/);
   assert.equal(answer.headers.get("retry-after"), "1");
 });
 
@@ -136,9 +132,9 @@ test("the key of a retry answers alike after the job has succeeded and is archiv
   const again = await retry();
   assert.deepEqual([again.status, again.text], [202, first.text]);
   assert.equal(again.headers.get("idempotency-replayed"), "true");
-  assertProblem(await retry(api.acme, {}), 422, /^Idempotency-Key: /);
-  assertProblem(await retry(api.as("other")), 404, /no such job/);
-  assertProblem(await retry(api.as("acme", ["read"])), 403, /scope/);
+  assertDetail(await retry(api.acme, {}), 422, /^Idempotency-Key: /);
+  assertDetail(await retry(api.as("other")), 404, /no such job/);
+  assertDetail(await retry(api.as("acme", ["read"])), 403, /scope/);
   api.history.find = async () => {
     throw new StoreUnavailable("away");
   };
@@ -172,19 +168,19 @@ test("what cannot be retried or cancelled says why", async () => {
   await using _ = api;
   const [hot = "", archived = ""] = ids;
   const post = (id: string, verb: string) => api.acme("POST", `/v1/jobs/${id}/${verb}`);
-  assertProblem(await post(hot, "cancel"), 409, /has finished/);
+  assertDetail(await post(hot, "cancel"), 409, /has finished/);
   await archive(api, archived);
-  assertProblem(await post(archived, "cancel"), 409, /has finished/);
+  assertDetail(await post(archived, "cancel"), 409, /has finished/);
   const run = (await api.acme("POST", `/v1/tasks/${taskId}/run`)).body;
-  assertProblem(await post(run.id, "retry"), 409, /not dead/);
+  assertDetail(await post(run.id, "retry"), 409, /not dead/);
   const none = hot.replace(/.$/, hot.endsWith("0") ? "1" : "0");
   for (const id of ["job_0", none])
-    for (const verb of ["retry", "cancel"]) assertProblem(await post(id, verb), 404, /no such job/);
+    for (const verb of ["retry", "cancel"]) assertDetail(await post(id, verb), 404, /no such job/);
   for (const verb of ["retry", "cancel"])
     assert.equal((await api.as("other")("POST", `/v1/jobs/${hot}/${verb}`)).status, 404);
   await api.acme("DELETE", `/v1/tasks/${taskId}`);
-  assertProblem(await post(hot, "retry"), 409, /task is deleted/);
-  assertProblem(await post(archived, "retry"), 409, /task is deleted/);
+  assertDetail(await post(hot, "retry"), 409, /task is deleted/);
+  assertDetail(await post(archived, "retry"), 409, /task is deleted/);
 });
 
 test("an archived run by hand whose long body is gone cannot be made again as it was", async () => {
@@ -194,7 +190,7 @@ test("an archived run by hand whose long body is gone cannot be made again as it
   const { id } = (await api.acme("POST", `/v1/tasks/${taskId}/run`, long)).body;
   kill(api, id);
   await archive(api, id);
-  assertProblem(await api.acme("POST", `/v1/jobs/${id}/retry`), 409, /has not been kept/);
+  assertDetail(await api.acme("POST", `/v1/jobs/${id}/retry`), 409, /has not been kept/);
 });
 
 test("cancel ends what waits at once, and marks what runs", async () => {
@@ -207,7 +203,7 @@ test("cancel ends what waits at once, and marks what runs", async () => {
     [cancelled.status, cancelled.body.status, cancelled.body.reason],
     [200, "cancelled", "cancelled by caller"],
   );
-  assertProblem(await api.acme("POST", `/v1/jobs/${waits}/cancel`), 409, /has finished/);
+  assertDetail(await api.acme("POST", `/v1/jobs/${waits}/cancel`), 409, /has finished/);
   const runs = jobOf(api, await run());
   api.shards.tables.jobs.set(runs.id, { ...runs, status: "running", claimNo: 1, attempt: 1 });
   const marked = await api.acme("POST", `/v1/jobs/${runs.id}/cancel`);
@@ -234,11 +230,11 @@ test("dead letters: the last that died first, by pages, by task and time", async
   assert.deepEqual(idsOf(await list(`taskId=${other}`)), []);
   const cursor = first.body.nextCursor;
   for (const query of [`${span}&cursor=${cursor}`, `cursor=x${cursor}`, "cursor="])
-    assertProblem(await list(query), 400, /cursor/);
+    assertDetail(await list(query), 400, /cursor/);
   assert.equal((await api.as("other")("GET", `/v1/dead-letters?cursor=${cursor}`)).status, 400);
   assert.equal((await api.as("other")("GET", "/v1/dead-letters")).body.items.length, 0);
-  assertProblem(await list("taskId=job_1"), 422, /^taskId: /);
-  assertProblem(await list("from=2026-06-01T09:00:01Z&to=2026-06-01T09:00:01Z"), 422, /^to: /);
+  assertDetail(await list("taskId=job_1"), 422, /^taskId: /);
+  assertDetail(await list("from=2026-06-01T09:00:01Z&to=2026-06-01T09:00:01Z"), 422, /^to: /);
 });
 
 test("a place in the list that nothing can have died at, in a cursor that somebody has made up, is a 400", async () => {
@@ -251,7 +247,7 @@ test("a place in the list that nothing can have died at, in a cursor that somebo
   const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
   assert.equal((await list(lastMs)).status, 200);
   for (const atMs of [lastMs + 1, 999_999_999_999_999])
-    assertProblem(await list(atMs), 400, /cursor/);
+    assertDetail(await list(atMs), 400, /cursor/);
 });
 
 test("a retry of all: the first that died goes first, as many a second as asked for", async () => {
@@ -271,7 +267,7 @@ test("a retry of all: the first that died goes first, as many a second as asked 
     [{ perSecond: 1_001 }, "perSecond"],
     [{ colour: 1 }, "colour"],
   ] as const)
-    assertProblem(await retry(body), 422, new RegExp(`^${field}: `));
+    assertDetail(await retry(body), 422, new RegExp(`^${field}: `));
 });
 
 test("a retry of all that does not get past the letters of deleted tasks says from where to ask again", async () => {
@@ -286,7 +282,7 @@ test("a retry of all that does not get past the letters of deleted tasks says fr
     return place;
   };
   const answer = await api.acme("POST", "/v1/dead-letters/retry", {});
-  assertProblem(answer, 422, /^to: must be 2026-06-01T09:00:01.001Z or earlier: /);
+  assertDetail(answer, 422, /^to: must be 2026-06-01T09:00:01.001Z or earlier: /);
 });
 
 test("a retry of all passes over jobs whose task is gone", async () => {
@@ -324,6 +320,6 @@ for (const { run, edit, detail } of [
     const edited = await api.acme("PATCH", `/v1/tasks/${taskId}`, { request: edit });
     assert.equal(edited.status, 200, edited.text);
     assert.equal((await api.acme("POST", path, { request: run })).status, 422);
-    assertProblem(await api.acme("POST", `/v1/jobs/${id}/retry`), 409, detail);
+    assertDetail(await api.acme("POST", `/v1/jobs/${id}/retry`), 409, detail);
     assert.equal(api.shards.tables.jobs.size, 0);
   });

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
 import { ANSWER_BYTES_MAX } from "#core/domain/limits.ts";
-import type { ApiAnswer } from "#test/support/api-client.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
+import { assertDetail } from "#test/support/task-requests.ts";
 import { taskSchema } from "../_shared/task-schema.ts";
 import { check } from "../_shared/validate.ts";
 import { answerBytesOf } from "./bulk-answer.ts";
@@ -14,11 +14,6 @@ const HOURLY = {
   request: { url: "https://example.com/hook", body: "x" },
 };
 const ACME = "acme" as TenantId;
-
-function assertProblem(answer: ApiAnswer, status: number, detail: RegExp): void {
-  assert.equal(answer.status, status, answer.text);
-  assert.match(answer.body.detail, detail);
-}
 
 const keyed = (key: string) => ({ headers: { "idempotency-key": key } });
 
@@ -36,11 +31,11 @@ test("the same key and body get the same answer, and one task, whatever has beco
     assert.equal(again.headers.get(name), first.headers.get(name));
   assert.equal(again.headers.get("idempotency-replayed"), "true");
   assert.equal((await api.acme("GET", "/v1/tasks")).body.items.length, 0);
-  assertProblem(await post({ ...HOURLY, name: "b" }, "k1"), 422, /^Idempotency-Key: /);
+  assertDetail(await post({ ...HOURLY, name: "b" }, "k1"), 422, /^Idempotency-Key: /);
   assert.equal((await post({ ...HOURLY, name: "a" }, "k2")).status, 201);
   assert.equal((await api.as("other")("POST", "/v1/tasks", HOURLY, keyed("k1"))).status, 201);
   await api.clock.advance(3_600_001);
-  assertProblem(await post({ ...HOURLY, name: "a" }, "k1"), 409, /has this name/);
+  assertDetail(await post({ ...HOURLY, name: "a" }, "k1"), 409, /has this name/);
 });
 
 test("a key answers alike when the task could not be made any more: its window is over, a quota is lower", async () => {
@@ -59,14 +54,14 @@ test("a key answers alike when the task could not be made any more: its window i
     assert.equal(again.headers.get("idempotency-replayed"), "true");
   };
   await assertReplay();
-  assertProblem(await create("new"), 422, /minIntervalSeconds/);
+  assertDetail(await create("new"), 422, /minIntervalSeconds/);
   await api.control.setQuotas(ACME, { minIntervalSeconds: null });
   await api.clock.advance(3_600_000);
   await assertReplay();
-  assertProblem(await create("k", api.acme, { name: "b" }), 422, /^Idempotency-Key: /);
+  assertDetail(await create("k", api.acme, { name: "b" }), 422, /^Idempotency-Key: /);
   for (const as of [api.acme, api.as("other")])
-    assertProblem(await create("new", as), 422, /^endAt|^schedule/);
-  assertProblem(await create("k", api.as("other")), 422, /^endAt|^schedule/);
+    assertDetail(await create("new", as), 422, /^endAt|^schedule/);
+  assertDetail(await create("k", api.as("other")), 422, /^endAt|^schedule/);
   assert.equal((await api.acme("GET", "/v1/tasks")).body.items.length, 1);
 });
 
@@ -74,11 +69,11 @@ test("a create that fails uses up no key; keys have bounds", async () => {
   await using api = await openApiInMemory();
   await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "taken" });
   const refused = await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "taken" }, keyed("k"));
-  assertProblem(refused, 409, /has this name/);
+  assertDetail(refused, 409, /has this name/);
   assert.equal((await api.acme("POST", "/v1/tasks", HOURLY, keyed("k"))).status, 201);
   assert.equal((await api.acme("POST", "/v1/tasks", HOURLY, keyed("x".repeat(255)))).status, 201);
   for (const key of ["", "x".repeat(256), "a b"])
-    assertProblem(await api.acme("POST", "/v1/tasks", HOURLY, keyed(key)), 422, /visible ASCII/);
+    assertDetail(await api.acme("POST", "/v1/tasks", HOURLY, keyed(key)), 422, /visible ASCII/);
 });
 
 test("bodies under a key are compared as JSON: blanks do not count, the order of fields does", async () => {
@@ -94,7 +89,7 @@ test("bodies under a key are compared as JSON: blanks do not count, the order of
     assert.deepEqual([again.status, again.text], [201, first.text]);
     assert.equal(again.headers.get("idempotency-replayed"), "true");
     const turned = await post(JSON.stringify({ request, schedule }));
-    assertProblem(turned, 422, /^Idempotency-Key: has been used with another body/);
+    assertDetail(turned, 422, /^Idempotency-Key: has been used with another body/);
   }
 });
 
@@ -110,7 +105,7 @@ test("while the first request with a key is in work, create and /run are 409, an
     [`/v1/tasks/${id}/run`, {}],
   ] as const) {
     const answer = await api.acme("POST", path, body, keyed("k"));
-    assertProblem(answer, 409, /^the first request with this Idempotency-Key is still in work$/);
+    assertDetail(answer, 409, /^the first request with this Idempotency-Key is still in work$/);
     assert.equal(answer.headers.get("retry-after"), "1");
   }
 });
@@ -127,7 +122,7 @@ test("/run with a key makes one job, of that task", async () => {
   assert.deepEqual([again.status, again.text], [202, first.text]);
   assert.equal(again.headers.get("location"), `/v1/jobs/${first.body.id}`);
   assert.equal((await api.acme("GET", `/v1/tasks/${id}/jobs`)).body.items.length, 1);
-  assertProblem(await run(id, { request: { body: "z" } }), 422, /another body/);
+  assertDetail(await run(id, { request: { body: "z" } }), 422, /another body/);
   const other = (await api.acme("POST", "/v1/tasks", HOURLY)).body;
   assert.notEqual((await run(other.id, {})).body.id, first.body.id);
 });
@@ -161,11 +156,11 @@ test("many at once has bounds: 1 to 200 items, 4 MB", async () => {
   await using api = await openApiInMemory();
   const bulk = (items: unknown) => api.acme("POST", "/v1/tasks/bulk", { items });
   assert.equal((await bulk(Array.from({ length: 200 }, () => HOURLY))).status, 200);
-  assertProblem(await bulk(Array.from({ length: 201 }, () => HOURLY)), 422, /at most 200 items/);
-  assertProblem(await bulk([]), 422, /^items: must not be empty$/);
-  assertProblem(await bulk({}), 422, /must be a list/);
+  assertDetail(await bulk(Array.from({ length: 201 }, () => HOURLY)), 422, /at most 200 items/);
+  assertDetail(await bulk([]), 422, /^items: must not be empty$/);
+  assertDetail(await bulk({}), 422, /must be a list/);
   const large = { ...HOURLY, request: { ...HOURLY.request, body: "x".repeat(220_000) } };
-  assertProblem(await bulk(Array.from({ length: 20 }, () => large)), 413, /at most 4194304/);
+  assertDetail(await bulk(Array.from({ length: 20 }, () => large)), 413, /at most 4194304/);
 });
 
 test("many at once whose answer would be too large make nothing; what is answered keeps the bound", async () => {
@@ -179,7 +174,7 @@ test("many at once whose answer would be too large make nothing; what is answere
   });
   const refused = await bulk(Array.from({ length: 200 }, () => task(14_200)));
   assert.equal(refused.status, 413);
-  assertProblem(refused, 413, /^the answer would have \d+ bytes, .*fewer tasks/);
+  assertDetail(refused, 413, /^the answer would have \d+ bytes, .*fewer tasks/);
   assert.equal(await tasksOf(), 0);
   const answered = await bulk(Array.from({ length: 200 }, () => task(13_500)));
   assert.equal(answered.status, 200);
@@ -225,16 +220,16 @@ test("quotas name limit and use: tasks 429, body and interval 422", async () => 
   const { id } = (await post({ name: "a" })).body;
   assert.equal((await client("PUT", "/v1/tasks/by-name/b", HOURLY)).status, 201);
   const full = await post({});
-  assertProblem(full, 429, /has 2 tasks, of at most 2/);
+  assertDetail(full, 429, /has 2 tasks, of at most 2/);
   assert.ok(Number(full.headers.get("retry-after")) > 0);
-  assertProblem(await client("PUT", "/v1/tasks/by-name/c", HOURLY), 429, /tasksMax/);
+  assertDetail(await client("PUT", "/v1/tasks/by-name/c", HOURLY), 429, /tasksMax/);
   assert.equal((await client("PUT", "/v1/tasks/by-name/b", HOURLY)).status, 200);
   const often = { schedule: { type: "every", seconds: 59 } };
-  assertProblem(await post(often), 422, /^schedule.seconds: runs 59 s apart.* 60 s/);
-  assertProblem(await client("PATCH", `/v1/tasks/${id}`, often), 422, /minIntervalSeconds/);
+  assertDetail(await post(often), 422, /^schedule.seconds: runs 59 s apart.* 60 s/);
+  assertDetail(await client("PATCH", `/v1/tasks/${id}`, often), 422, /minIntervalSeconds/);
   const long = { request: { url: "https://example.com/", body: "long" } };
-  assertProblem(await post(long), 422, /^request.body: has 4 bytes.* 3 /);
-  assertProblem(
+  assertDetail(await post(long), 422, /^request.body: has 4 bytes.* 3 /);
+  assertDetail(
     await client("POST", `/v1/tasks/${id}/run`, { request: { body: "long" } }),
     422,
     /4/,
@@ -269,10 +264,10 @@ test("a completed task that goes on counts as a new one: by PATCH and PUT; a pau
   const path = `/v1/tasks/${ended.id}`;
   const patch = () => api.acme("PATCH", path, { schedule: { ...schedule, seconds: 7_200 } });
   const full = await patch();
-  assertProblem(full, 429, /has 1 tasks, of at most 1 \(quota tasksMax\)/);
+  assertDetail(full, 429, /has 1 tasks, of at most 1 \(quota tasksMax\)/);
   assert.equal(full.headers.get("retry-after"), "60");
   const put = { ...HOURLY, schedule: { ...schedule, seconds: 7_200 } };
-  assertProblem(await api.acme("PUT", "/v1/tasks/by-name/a", put), 429, /tasksMax/);
+  assertDetail(await api.acme("PUT", "/v1/tasks/by-name/a", put), 429, /tasksMax/);
   const { id } = (await api.acme("POST", `${path}/run`)).body;
   const job = tables.jobs.get(id);
   assert.ok(job);
@@ -303,9 +298,9 @@ test("a quota lowered since stands in no other change's way", async () => {
     assert.equal(status, 200, text);
   }
   for (const request of [{ body: "y" }, { bodyBase64: "eA==" }])
-    assertProblem(await api.acme("PATCH", path, { request }), 422, /bodyBytesMax/);
+    assertDetail(await api.acme("PATCH", path, { request }), 422, /bodyBytesMax/);
   const schedule = { type: "every", seconds: 3_601 };
-  assertProblem(await api.acme("PATCH", path, { schedule }), 422, /minIntervalSeconds/);
+  assertDetail(await api.acme("PATCH", path, { schedule }), 422, /minIntervalSeconds/);
   assert.equal((await api.acme("PATCH", path, { request: { body: null } })).status, 200);
 });
 

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
 import { QUOTAS_DEFAULT } from "#core/domain/quotas.ts";
 import type { TaskServiceDeps } from "#core/services/tasks/task-settings.ts";
-import type { ApiAnswer } from "#test/support/api-client.ts";
 import { openApiInMemory } from "#test/support/api-in-memory.ts";
+import { assertDetail } from "#test/support/task-requests.ts";
 import { putOperation } from "./create-operations.ts";
 
 const HOURLY = {
@@ -13,11 +13,6 @@ const HOURLY = {
   request: { url: "https://example.com/hook", body: "x" },
 };
 const ACME = "acme" as TenantId;
-
-function assertProblem(answer: ApiAnswer, status: number, detail: RegExp): void {
-  assert.equal(answer.status, status, answer.text);
-  assert.match(answer.body.detail, detail);
-}
 
 test("PUT makes the task of that name, then replaces it as a whole, and keeps its id", async () => {
   await using api = await openApiInMemory();
@@ -35,9 +30,9 @@ test("PUT makes the task of that name, then replaces it as a whole, and keeps it
   );
   assert.match(replaced.headers.get("etag") ?? "", /^"2-/);
   assert.equal(replaced.body.nextRunAt, made.body.nextRunAt);
-  assertProblem(await api.acme("PUT", path, { ...HOURLY, name: "other" }), 422, /^name: /);
-  assertProblem(await api.acme("PUT", "/v1/tasks/by-name/%20a", HOURLY), 422, /^name: /);
-  assertProblem(await api.acme("PUT", path, {}), 422, /required/);
+  assertDetail(await api.acme("PUT", path, { ...HOURLY, name: "other" }), 422, /^name: /);
+  assertDetail(await api.acme("PUT", "/v1/tasks/by-name/%20a", HOURLY), 422, /^name: /);
+  assertDetail(await api.acme("PUT", path, {}), 422, /required/);
 });
 
 test("PUT of the same numbers, spelled in another way, changes no version", async () => {
@@ -79,16 +74,16 @@ test("PUT honours If-Match and If-None-Match", async () => {
   await using api = await openApiInMemory();
   const path = "/v1/tasks/by-name/digest";
   const put = (headers: Record<string, string>) => api.acme("PUT", path, HOURLY, { headers });
-  assertProblem(await put({ "if-match": '"1"' }), 412, /no task of this name/);
-  assertProblem(await put({ "if-match": "*" }), 412, /no task of this name/);
-  assertProblem(await put({ "if-none-match": '"1"' }), 422, /only be \*/);
+  assertDetail(await put({ "if-match": '"1"' }), 412, /no task of this name/);
+  assertDetail(await put({ "if-match": "*" }), 412, /no task of this name/);
+  assertDetail(await put({ "if-none-match": '"1"' }), 422, /only be \*/);
   assert.equal((await put({ "if-none-match": "*" })).status, 201);
   const exists = await put({ "if-none-match": "*" });
   const etag = exists.headers.get("etag") ?? "";
-  assertProblem(exists, 412, new RegExp(`has the ETag ${etag},`));
-  assertProblem(await put({ "if-match": '"7"' }), 412, new RegExp(etag));
+  assertDetail(exists, 412, new RegExp(`has the ETag ${etag},`));
+  assertDetail(await put({ "if-match": '"7"' }), 412, new RegExp(etag));
   assert.equal((await put({ "if-match": etag })).status, 200);
-  assertProblem(await put({ "if-match": "1" }), 422, /^If-Match: has to be an ETag in its quotes/);
+  assertDetail(await put({ "if-match": "1" }), 422, /^If-Match: has to be an ETag in its quotes/);
   assert.equal((await put({ "if-match": '"1"' })).status, 200);
   assert.equal((await put({ "if-match": '"7", "1"' })).status, 200);
   assert.equal((await put({ "if-match": "*" })).status, 200);

@@ -27,3 +27,9 @@ export function assertProblem(answer: ApiAnswer, status: number, fields?: readon
       answer.text,
     );
 }
+
+/** Refused with this status, and words that say why. */
+export function assertDetail(answer: ApiAnswer, status: number, detail: RegExp): void {
+  assert.equal(answer.status, status, answer.text);
+  assert.match(answer.body.detail, detail);
+}
