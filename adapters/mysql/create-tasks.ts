@@ -1,5 +1,6 @@
 /** Makes tasks: one, under an idempotency key if it has one, or many at once. */
 import { assert } from "#core/domain/assert.ts";
+import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { BULK_TASKS_MAX } from "#core/domain/limits.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
@@ -36,8 +37,12 @@ export async function createTask(
   try {
     return await cappingEndpoints(database, { tenantId, quota }, (session, cap) =>
       oncePerKey<TaskWithVersion, Creation>(session, tenantId, idempotency, async () => {
-        const refusal = await overQuota(session, tenantId, quota);
-        if (refusal !== null) return { result: refusal, made: null };
+        const over = await overQuota(session, tenantId, quota);
+        if (over !== null) {
+          // Under the tenant's lock: whoever has taken the last place has committed the name too.
+          const taken = await session.select(selectNamesSql(tenantId, [task.name]));
+          return { result: taken.length === 0 ? over : NAME_TAKEN, made: null };
+        }
         await session.write(insertTaskSql(created));
         await session.write(insertTaskVersionSql(version));
         const owned = sealed.map((secret) => ({ taskId: task.id, secret }));
@@ -73,7 +78,11 @@ export async function createTasks(
       });
     } catch (error) {
       // Somebody has taken one of the names just now: who has which is read again.
-      if (!isDuplicateOf(error, NAME_KEY) || tries >= NAME_RACES_MAX) throw error;
+      if (!isDuplicateOf(error, NAME_KEY)) throw error;
+      if (tries >= NAME_RACES_MAX)
+        throw new StoreUnavailable("others take the group's names at the same time", {
+          cause: error,
+        });
     }
   }
 }

@@ -132,6 +132,25 @@ function quotas(open: OpenStore): void {
   );
 
   test(
+    "of a name that is taken and a quota that is used up, the name is told: alone, in a group, and where others take both just now",
+    onStore(open, async (store) => {
+      const { tasks } = store.shard;
+      const tenantId = makeTenant();
+      const nowMs = await dbNow(store);
+      const named = (name: string) => buildTask(nowMs, { task: { tenantId, name } });
+      const quota = { tasksMax: 1 };
+      const races = Array.from({ length: 5 }, () => tasks.create(named("one"), null, quota));
+      const kinds = (await Promise.all(races)).map(({ kind }) => kind).sort();
+      assert.deepEqual(kinds, ["created", ...Array(4).fill("name-taken")]);
+      assert.deepEqual(await tasks.create(named("one"), null, quota), NAME_TAKEN);
+      const full = { kind: "quota", limit: 1, used: 1 };
+      assert.deepEqual(await tasks.create(named("two"), null, quota), full);
+      const group = [named("one"), named("two")];
+      assert.deepEqual(await tasks.createMany(group, quota), [NAME_TAKEN, full]);
+    }),
+  );
+
+  test(
     "an edit by which a completed task goes on, or is paused, counts it; every other edit passes",
     onStore(open, async (store) => {
       const tenantId = makeTenant();
