@@ -201,7 +201,7 @@ class Claimer {
     return tookMs;
   }
 
-  readonly resultOf = ({ id, claimNo }: ClaimedJob): JobResult => {
+  readonly resultOf = ({ id, claimNo, limitKey }: ClaimedJob): JobResult => {
     const record = {
       attempt: 1,
       startedAtMs: Date.now(),
@@ -211,7 +211,7 @@ class Claimer {
       error: null,
       responseBody: null,
     };
-    return { kind: "succeed", id, claimNo, workerId: this.#workerId, record };
+    return { kind: "succeed", id, claimNo, limitKey, workerId: this.#workerId, record };
   };
 }
 

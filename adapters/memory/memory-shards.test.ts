@@ -128,7 +128,7 @@ test("a result that counts lanes otherwise than the domain is our own mistake", 
     error: null,
     responseBody: null,
   };
-  const held = { id: job.id, workerId: WORKER, claimNo: 1, record };
+  const held = { id: job.id, workerId: WORKER, claimNo: 1, limitKey: null, record };
   const wrong = { kind: "fail", retryAtMs: NOW_MS, retryQueue: 32, finalReason: null } as const;
   const results = [{ ...held, ...wrong, maybeDead: true }];
   await assert.rejects(shard.jobs.recordResults(results, RETENTION), /indicates a bug/);

@@ -8,7 +8,7 @@ import type { Database } from "./transaction.ts";
 
 interface Held {
   readonly id: JobId;
-  readonly limitKey?: LimitKey | null;
+  readonly limitKey: LimitKey | null;
 }
 
 /**
@@ -35,7 +35,7 @@ export async function writeKeepingLines<Job extends Held, T>(
 }
 
 function isLimited({ limitKey }: Held): boolean {
-  return (limitKey ?? null) !== null;
+  return limitKey !== null;
 }
 
 /** What a rescue has put in line meanwhile, and `write` takes out, leaves it. */

@@ -100,8 +100,8 @@ export interface HeldKey {
   readonly id: JobId;
   readonly workerId: WorkerId;
   readonly claimNo: number;
-  /** As it was claimed. Not given: what goes back into line does not wait under a limit. */
-  readonly limitKey?: LimitKey | null;
+  /** As it was claimed. */
+  readonly limitKey: LimitKey | null;
 }
 
 /** A job that was not sent; `notBeforeMs`: nobody is to try it sooner. */

@@ -257,7 +257,7 @@ export function attemptRecord(
 type Held = Pick<ClaimedJob, "id" | "claimNo" | "attempt" | "queue" | "tenantId" | "limitKey">;
 
 export function heldKey(
-  { id, claimNo, limitKey = null }: Pick<HeldKey, "id" | "claimNo" | "limitKey">,
+  { id, claimNo, limitKey }: Pick<HeldKey, "id" | "claimNo" | "limitKey">,
   workerId: WorkerId,
 ): HeldKey {
   return { id, workerId, claimNo, limitKey };

@@ -16,6 +16,7 @@ import {
   claimOne,
   dbNow,
   HOUR_MS,
+  heldKey,
   idsOf,
   makeTenant,
   makeWorker,
@@ -248,7 +249,7 @@ function bounds(open: OpenStore): void {
       const head = await headOf();
       assert.equal(head?.dueAtMs, dueAtMs);
       // What stood before the head is pending again.
-      const keys = before.map(({ id, claimNo }) => ({ id, claimNo, workerId }));
+      const keys = before.map((job) => heldKey(job, workerId));
       await store.shard.jobs.giveBack(keys, RETENTION);
       const left = together.filter(({ id }) => !before.some((job) => job.id === id));
       assert.equal(left.length, 2);

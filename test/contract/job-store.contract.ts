@@ -217,7 +217,7 @@ function givesBack(open: OpenStore): void {
           heldKey(one, workerId),
           { ...heldKey(two, workerId), claimNo: 2 },
           heldKey(three, workerId),
-          heldKey({ id: plannedJob(task, nowMs, HOUR_MS).id, claimNo: 1 }, workerId),
+          heldKey({ ...plannedJob(task, nowMs, HOUR_MS), claimNo: 1 }, workerId),
         ],
         RETENTION,
       );
@@ -245,7 +245,7 @@ function givesBack(open: OpenStore): void {
         limit: 5,
       });
       assert(claim.kind === "claimed");
-      await store.shard.jobs.giveBack([{ id: job.id, workerId, claimNo: 1 }], RETENTION);
+      await store.shard.jobs.giveBack([heldKey({ ...job, claimNo: 1 }, workerId)], RETENTION);
       assert.deepEqual(await readJob(store, job), { ...job, claimNo: 1 });
     }),
   );

@@ -102,8 +102,8 @@ describe("statements on the wire", () => {
     ]);
 
     const results = jobs.map((job, index): JobResult => {
-      const { id, claimNo } = job;
-      const base = { id, claimNo, workerId: WORKER, record: recordOf(job) };
+      const { id, claimNo, limitKey } = job;
+      const base = { id, claimNo, limitKey, workerId: WORKER, record: recordOf(job) };
       if (index % 2 === 0) return { ...base, kind: "succeed" };
       return {
         ...base,
@@ -121,8 +121,8 @@ describe("statements on the wire", () => {
     const again = await claim(500);
     proxy.take();
     const deaths = again.map((job): JobResult => {
-      const { id, claimNo } = job;
-      const base = { id, claimNo, workerId: WORKER, record: recordOf(job) };
+      const { id, claimNo, limitKey } = job;
+      const base = { id, claimNo, limitKey, workerId: WORKER, record: recordOf(job) };
       return {
         ...base,
         kind: "fail",

@@ -146,7 +146,12 @@ const RECORD: AttemptRecord = {
 function groups(size: number): Sample[] {
   const tasks = Array.from({ length: size }, (_, n) => sampleTask(n));
   const jobs = tasks.map(claimedJob);
-  const held = jobs.map(({ id, claimNo }) => ({ id, claimNo, workerId: WORKER }));
+  const held = jobs.map(({ id, claimNo, limitKey }) => ({
+    id,
+    claimNo,
+    limitKey,
+    workerId: WORKER,
+  }));
   const failed = held.map((key) => ({
     ...key,
     kind: "fail" as const,

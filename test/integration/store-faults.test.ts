@@ -229,7 +229,8 @@ describe("stores whose answers are lost", () => {
         error: null,
         responseBody: null,
       };
-      const base = { id: job.id, claimNo: job.claimNo, workerId: worker, record };
+      const { id, claimNo, limitKey } = job;
+      const base = { id, claimNo, limitKey, workerId: worker, record };
       if (index % 2 === 0) return { ...base, kind: "succeed" };
       return {
         ...base,
@@ -252,7 +253,9 @@ describe("stores whose answers are lost", () => {
 
   test("jobs whose give-back was not answered are back once", async () => {
     await addTaskWithJobs(2);
-    const held = (await claimAll()).map(({ id, claimNo }) => ({ id, claimNo, workerId: worker }));
+    const held = (await claimAll()).map(({ id, claimNo, limitKey }) => {
+      return { id, claimNo, limitKey, workerId: worker };
+    });
     proxy.addFault({ kind: "cut-answer", at: "UPDATE" });
     await assert.rejects(shard.jobs.giveBack(held, RETENTION), OutcomeUnknown);
     assert.deepEqual(await shard.jobs.giveBack(held, RETENTION), { written: 0, lostRaces: 2 });

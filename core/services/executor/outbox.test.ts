@@ -41,7 +41,7 @@ function resultOf(n: number, responseBody: string): JobResult {
     ...{ statusCode: 500, error: null, responseBody },
   };
   const retry = { retryAtMs: 1_700_000_000_000, retryQueue: 17, finalReason: null };
-  const key = { id: makeJobId(n, TASK, 0), workerId: WORKER, claimNo: 1 };
+  const key = { id: makeJobId(n, TASK, 0), workerId: WORKER, claimNo: 1, limitKey: null };
   return { ...key, ...retry, record, kind: "fail", maybeDead: true };
 }
 
