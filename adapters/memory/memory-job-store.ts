@@ -58,7 +58,7 @@ export class MemoryJobStore implements JobStore {
   poll(request: PollRequest): Promise<Poll> {
     return this.#tables.transact("poll", (nowMs) => {
       const live = [...this.#tables.workers]
-        .filter(([, row]) => row.fencedAtMs === null && row.leaseUntilMs >= nowMs)
+        .filter(([, row]) => row.fencedAtMs === null && row.leaseUntilMs > nowMs)
         .map(([workerId]) => workerId);
       return {
         nowMs,

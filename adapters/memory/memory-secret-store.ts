@@ -79,7 +79,7 @@ export class MemorySecretStore implements SecretStore {
     overlapMs: number,
   ): Promise<readonly StoredSigningSecret[]> {
     return this.#tables.transact("rotateSigningSecret", (nowMs) => {
-      const [newest, ...older] = this.#tables.validSigningSecrets(tenantId, nowMs);
+      const [newest, ...older] = this.#tables.signingSecrets.get(tenantId) ?? [];
       const before = newest ? [{ ...newest, expiresAtMs: nowMs + overlapMs }, ...older] : [];
       const after = [{ ...secret, createdAtMs: nowMs, expiresAtMs: null }, ...before];
       this.#tables.signingSecrets.set(tenantId, after.slice(0, SIGNING_VALID_MAX));

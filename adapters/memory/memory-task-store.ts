@@ -161,10 +161,10 @@ export class MemoryTaskStore implements TaskStore {
       if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };
       this.#write(edit.task, edit.newVersion);
       const urls = edit.newVersion === null ? [] : [edit.newVersion.request.url];
-      capEndpoints(this.#tables, tenantId, urls, quota, nowMs);
       if (edit.secrets !== undefined) this.#tables.changeSecrets(taskId, edit.secrets);
       applyJobsEffect(this.#tables, edit.task, edit.jobsEffect, { nowMs, retention });
       this.#tables.insertJobs(edit.makeJobs);
+      capEndpoints(this.#tables, tenantId, urls, quota, nowMs);
       const written = this.#withVersion(edit.task);
       return { kind: "written", current: written, ...this.#jobsLeft(taskId) };
     });

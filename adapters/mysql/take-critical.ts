@@ -57,12 +57,14 @@ async function makeAndTake(
   const none = { workerId, claimedAtMs: nowMs, jobs: [] };
   if (due.due.length === 0) return none;
   const { jobs: made, advances } = plan(due);
-  if (made.length === 0) return none;
-  await session.write(insertJobsSql(made));
+  if (made.length > 0) await session.write(insertJobsSql(made));
   const waiting = made.filter(({ status }) => status === "waiting");
   if (waiting.length > 0) await session.write(lineUpSql(waiting));
-  const moved = await session.write(advanceTasksSql(guardAdvances(due, advances)));
-  assert(moved === advances.length, "the tasks that were locked move on");
+  if (advances.length > 0) {
+    const moved = await session.write(advanceTasksSql(guardAdvances(due, advances)));
+    assert(moved === advances.length, "the tasks that were locked move on");
+  }
+  if (made.length === 0) return none;
   const found = (await session.select(selectMadeSql(made))).map(readClaimedJob);
   if (found.length === 0) return none;
   const taken = await session.write(claimJobsSql(found, workerId, nowMs));

@@ -265,7 +265,8 @@ export interface TaskStore {
 
   /**
    * Applies the effect of the edit that made the task `change` to a group of the jobs that it has left, newest first, in one transaction
-   * under the task's lock; a cancel's with a revocation anew. "none": no job is left, or the task is not so any more.
+   * under the task's lock; a cancel's with a revocation anew, where it has found jobs at least. "none": no job is left, or the task is
+   * not so any more.
    */
   goOnWithJobs(
     tenantId: TenantId,

@@ -55,6 +55,23 @@ export function endpointCapsContract(open: OpenStore): void {
   );
 
   test(
+    "what an edit makes of its new request is lined up where that caps the endpoint",
+    onStore(open, async (store) => {
+      const { tasks } = store.shard;
+      const tenantId = makeTenant();
+      const nowMs = await dbNow(store);
+      const old = taskOf(tenantId, nowMs, "old");
+      await tasks.create(old);
+      const { task } = old;
+      const job = plannedJob({ ...task, requestVersion: 2 }, nowMs, 0);
+      const turn = (locked: LockedTask) => ({ ...turnTo("new")(locked), makeJobs: [job] });
+      assert.equal((await tasks.edit(tenantId, task.id, turn, RETENTION, QUOTA)).kind, "written");
+      const { status, limitKey } = await readJob(store, job);
+      assert.deepEqual([status, limitKey], ["waiting", keyOf(tenantId, "new")]);
+    }),
+  );
+
+  test(
     "what is refused or replayed caps nothing",
     onStore(open, async (store) => {
       const { tasks } = store.shard;

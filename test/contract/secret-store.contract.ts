@@ -355,6 +355,24 @@ function signingContract(adapter: string, open: OpenStore): void {
   );
 
   test(
+    `${adapter}: one before the two that may stay is valid no longer, also where one of those has ended`,
+    onStore(open, async (store) => {
+      const { secrets } = store.shard;
+      const tenantId = makeTenant();
+      const last = signingSecret();
+      await secrets.rotateSigningSecret(tenantId, signingSecret(), 0);
+      await secrets.rotateSigningSecret(tenantId, signingSecret(), 60_000);
+      const before = signingSecret();
+      await secrets.rotateSigningSecret(tenantId, before, 0);
+      const valid = await secrets.rotateSigningSecret(tenantId, last, 60_000);
+      assert.deepEqual(
+        valid.map(({ id }) => id),
+        [last.id, before.id],
+      );
+    }),
+  );
+
+  test(
     `${adapter}: what has expired is valid no longer, for calls neither`,
     onStore(open, async (store) => {
       const { secrets, tasks } = store.shard;

@@ -89,6 +89,19 @@ export function takeContract(open: OpenStore): void {
   );
 
   test(
+    "a task moves on though its plan has no job",
+    onStore(open, async (store) => {
+      const task = await addDue(store, 0);
+      const workerId = await addWorker(store);
+      const skip = (due: DueTasks) => ({ ...planAll(due), jobs: [] });
+      const taken = await store.shard.jobs.takeCritical({ workerId, tasksMax: 10 }, skip);
+      assert(taken.kind === "claimed" && taken.jobs.length === 0);
+      const found = await store.shard.tasks.find(task.tenantId, task.id);
+      assert.equal(found?.task.nextRunAtMs, taken.claimedAtMs + HOUR_MS);
+    }),
+  );
+
+  test(
     "a fenced worker makes nothing",
     onStore(open, async (store) => {
       const task = await addDue(store, 0);
