@@ -812,9 +812,9 @@ export interface CreateTasksArgs {
 export interface PutTaskArgs {
   /** The task's name, percent-encoded. */
   readonly name: string;
-  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. */
+  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. A weak one (`W/…`) names none. `*`: whichever there is; PUT makes none then. */
   readonly ifMatch?: string;
-  /** `*`: create only; a task that exists is left alone, with 412. */
+  /** `*`: create only; a task that exists is left alone, with 412. Not with `If-Match`. */
   readonly ifNoneMatch?: string;
   readonly body: TaskInput;
 }
@@ -827,7 +827,7 @@ export interface GetTaskArgs {
 export interface EditTaskArgs {
   /** The task's id. */
   readonly taskId: string;
-  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. */
+  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. A weak one (`W/…`) names none. `*`: whichever there is; PUT makes none then. */
   readonly ifMatch?: string;
   readonly body: TaskPatch;
 }
@@ -835,7 +835,7 @@ export interface EditTaskArgs {
 export interface DeleteTaskArgs {
   /** The task's id. */
   readonly taskId: string;
-  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. */
+  /** The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. A weak one (`W/…`) names none. `*`: whichever there is; PUT makes none then. */
   readonly ifMatch?: string;
 }
 

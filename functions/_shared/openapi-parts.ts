@@ -53,8 +53,9 @@ export const PROBLEMS: Readonly<Partial<Record<ProblemStatus, DescribedProblem>>
   },
   412: {
     name: "PreconditionFailed",
-    description: "The task has gone on, or is another one: `If-Match` does not name it as it is.",
-    detail: "the task is at version 3, which If-Match does not name",
+    description:
+      "`If-Match` does not name the task as it is: it has gone on, is another one, or there is none. Or there is one, with `If-None-Match`.",
+    detail: 'the task has the ETag "4-0m7k2c9x", which If-Match does not name',
   },
   413: {
     name: "ContentTooLarge",
@@ -100,14 +101,15 @@ export const REQUEST_HEADERS: Readonly<Record<RequestHeader, OpenApiParameter>> 
     in: "header",
     required: false,
     description:
-      "The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is.",
+      "The ETag of the task to change, with its quotes, or several, separated by commas; a task with another one is left alone, with 412. `version` in quotes does too, of whichever task there is. A weak one (`W/…`) names none. `*`: whichever there is; PUT makes none then.",
     schema: { type: "string" },
   },
   "if-none-match": {
     name: "If-None-Match",
     in: "header",
     required: false,
-    description: "`*`: create only; a task that exists is left alone, with 412.",
+    description:
+      "`*`: create only; a task that exists is left alone, with 412. Not with `If-Match`.",
     schema: { type: "string", examples: ["*"] },
   },
   "idempotency-key": {

@@ -126,11 +126,15 @@ function decodeName(sent: string): string | null {
 
 function expectedOf(request: ApiRequest): Expected {
   const ifNoneMatch = request.header("if-none-match")?.trim();
-  if (ifNoneMatch !== undefined && ifNoneMatch !== "") {
-    if (ifNoneMatch === "*") return { kind: "nothing" };
-    throw fieldsProblem([{ field: "If-None-Match", message: "can only be *" }]);
+  const ifMatch = request.header("if-match")?.trim();
+  if (ifNoneMatch) {
+    if (ifNoneMatch !== "*")
+      throw fieldsProblem([{ field: "If-None-Match", message: "can only be *" }]);
+    if (ifMatch)
+      throw fieldsProblem([{ field: "If-None-Match", message: "cannot be with If-Match" }]);
+    return { kind: "nothing" };
   }
-  if (request.header("if-match")?.trim() === "*") return { kind: "something" };
+  if (ifMatch === "*") return { kind: "something" };
   const tags = ifTagsOf(request);
   return tags === null ? { kind: "anything" } : { kind: "tagged", tags };
 }

@@ -55,8 +55,9 @@ export function etagOf(task: Task): string {
 
 /** 412: the task has gone on since the caller read it, or is another one. */
 export function tagMismatch(task: Task): HttpProblem {
-  const detail = `the task is at version ${task.version}, which If-Match does not name`;
-  return new HttpProblem(412, detail, { headers: { etag: etagOf(task) } });
+  const etag = etagOf(task);
+  const detail = `the task has the ETag ${etag}, which If-Match does not name`;
+  return new HttpProblem(412, detail, { headers: { etag } });
 }
 
 function present(task: Task, version: TaskWithVersion["version"], request: unknown): unknown {

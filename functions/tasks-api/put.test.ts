@@ -77,6 +77,8 @@ test("PUT honours If-Match and If-None-Match", async () => {
   assertDetail(await put({ "if-match": '"1"' }), 412, /no task of this name/);
   assertDetail(await put({ "if-match": "*" }), 412, /no task of this name/);
   assertDetail(await put({ "if-none-match": '"1"' }), 422, /only be \*/);
+  for (const both of ['"1"', "*"])
+    assertDetail(await put({ "if-none-match": "*", "if-match": both }), 422, /with If-Match/);
   assert.equal((await put({ "if-none-match": "*" })).status, 201);
   const exists = await put({ "if-none-match": "*" });
   const etag = exists.headers.get("etag") ?? "";
