@@ -98,14 +98,8 @@ export function openPool(options: PoolOptions): Pool {
           : await acquireAs(pool, idle, account, deadlineMs);
       const connection = wrap(raw, () => live.delete(raw));
       if (checked.has(raw)) return connection;
-      try {
-        await checkSettings(connection, () => endsAt - performance.now());
-      } catch (error) {
-        connection.destroy();
-        throw error;
-      }
-      checked.add(raw);
-      return connection;
+      const checking = checkSettings(connection).then(() => void checked.add(raw));
+      return readyInTime(connection, checking, endsAt - performance.now(), deadlineMs);
     },
     close: () =>
       new Promise((resolve) => {
@@ -218,11 +212,7 @@ function acquireRaw(
     let givenUp = false;
     const timer = setTimeout(() => {
       givenUp = true;
-      reject(
-        new StoreUnavailable(
-          `no connection to MySQL was free, or could be opened, within ${Math.round(deadlineMs)} ms`,
-        ),
-      );
+      reject(noneWithin(deadlineMs));
     }, deadlineMs);
     const take = () =>
       pool.getConnection((error, connection) => {
@@ -241,6 +231,46 @@ function acquireRaw(
       });
     take();
   });
+}
+
+/**
+ * A new connection, once its settings are as they should be. Where that takes too long for this caller it goes on, for as long as any
+ * statement may take, and the next one has the connection: a server that is slow would else never have one ready.
+ */
+function readyInTime(
+  connection: Connection,
+  checking: Promise<void>,
+  leftMs: number,
+  deadlineMs: number,
+): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    let givenUp = false;
+    const timer = setTimeout(
+      () => {
+        givenUp = true;
+        reject(noneWithin(deadlineMs));
+      },
+      Math.max(1, leftMs),
+    );
+    checking.then(
+      () => {
+        clearTimeout(timer);
+        if (givenUp) connection.release();
+        else resolve(connection);
+      },
+      (error) => {
+        clearTimeout(timer);
+        connection.destroy();
+        reject(error);
+      },
+    );
+  });
+}
+
+function noneWithin(deadlineMs: number): StoreUnavailable {
+  return new StoreUnavailable(
+    `no connection to MySQL was free, or could be opened, within ${Math.round(deadlineMs)} ms`,
+  );
 }
 
 function wrap(raw: PoolConnection, forget: () => void): Connection {
@@ -267,15 +297,12 @@ function wrap(raw: PoolConnection, forget: () => void): Connection {
  * The server should be set up as local/native/mysql.sh does; where it is not, each connection sets itself up and the first one
  * warns. Escapes in our literals need backslashes, and a value that does not fit must be an error, never cut.
  */
-function settingsChecker(
-  logger: Logger | null,
-): (session: Session, leftMs: () => number) => Promise<void> {
+function settingsChecker(logger: Logger | null): (session: Session) => Promise<void> {
   let warned = false;
   let warnedOfPackets = false;
-  return async (session, leftMs) => {
+  return async (session) => {
     const [row] = await session.select(
       "SELECT @@SESSION.transaction_isolation, @@SESSION.wait_timeout, @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_mode, @@SESSION.max_allowed_packet",
-      leftMs(),
     );
     const [isolation, waitSeconds, lockWaitSeconds, modes, packetBytes] = row ?? [];
     if (Number(packetBytes) < PACKET_BYTES_MIN && !warnedOfPackets) {
@@ -298,7 +325,7 @@ function settingsChecker(
       changes.push("sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ENGINE_SUBSTITUTION'");
     }
     if (changes.length === 0) return;
-    await session.write(`SET ${changes.map((change) => `SESSION ${change}`).join(", ")}`, leftMs());
+    await session.write(`SET ${changes.map((change) => `SESSION ${change}`).join(", ")}`);
     if (warned) return;
     warned = true;
     logger?.warn("MySQL is not set up as it should be: each connection sets it for itself", {

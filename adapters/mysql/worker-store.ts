@@ -34,12 +34,11 @@ export function workerStore(database: Database): WorkerStore {
     async fence(workerId) {
       return (await database.write(fenceWorkerSql(workerId))) === 1;
     },
-    async listExpired(limit) {
+    async listExpired(limit, deadlineMs) {
       // Of a database that can be read only no lease can be renewed: that says nothing about the workers.
-      await database.write(shortenLeasesSql());
-      return (await database.select(listExpiredWorkersSql(limit))).map((row) =>
-        readWorkerId(row[0]),
-      );
+      await database.write(shortenLeasesSql(), deadlineMs);
+      const rows = await database.select(listExpiredWorkersSql(limit), deadlineMs);
+      return rows.map((row) => readWorkerId(row[0]));
     },
     async listFenced(limit) {
       return (await database.select(listFencedWorkersSql(limit))).map((row) =>

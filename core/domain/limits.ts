@@ -243,6 +243,8 @@ export const RELEASE_GROUP_MAX = 1_000;
 export const WORKER_LEASE_MS = 6_000;
 export const RENEW_PERIOD_MS = 2_000;
 export const RENEW_RETRY_MS = 200;
+/** So long a renewal may take without being cut. What a look at the leases takes longer for, renewals may be cut by. */
+export const RENEW_TRY_MS = 1_000;
 /** Nothing starts later than this after the last good renewal and the last good poll were sent. */
 export const START_WINDOW_MS = 5_000;
 /** Of a lease that is nearer to its end a worker may have let slots go already: it would not count on those that it got. */

@@ -18,10 +18,10 @@ export interface WorkerStore {
   fence(workerId: WorkerId): Promise<boolean>;
   /**
    * Workers whose lease has expired and that are not fenced, oldest first, at most `limit`. Throws where nothing can be written: no
-   * lease could have been renewed. A lease that ends later than one of WORKER_LEASE_MS from now on, because the database's clock was set
+   * lease could have been renewed, and after `deadlineMs`. A lease that ends later than one of WORKER_LEASE_MS from now on, because the database's clock was set
    * back, ends then from here on.
    */
-  listExpired(limit: number): Promise<WorkerId[]>;
+  listExpired(limit: number, deadlineMs?: number): Promise<WorkerId[]>;
   /** Fenced workers whose row is still kept, the last fenced first, at most `limit`. */
   listFenced(limit: number): Promise<WorkerId[]>;
   /** Removes the row at a clean exit. Jobs still held under it must have been recorded or given back. */

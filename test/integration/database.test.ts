@@ -352,4 +352,26 @@ describe("database", () => {
       await other.close();
     }
   });
+
+  test("a server that answers late has connections ready all the same: whoever comes after it has answered has one at once", async () => {
+    const { mysqlUrl, databasePrefix } = databases;
+    const slow = await openProxyOf(mysqlUrl);
+    const opened = openDatabase({
+      mysqlUrl: throughProxy(mysqlUrl, slow),
+      database: shardDatabase("0", databasePrefix),
+      poolSize: 1,
+      logger: null,
+    });
+    try {
+      slow.setRoundTripMs(SHORT_MS);
+      // What it takes to connect: a greeting, the account, and the check of the settings.
+      await assert.rejects(opened.select("SELECT 1", 2 * SHORT_MS), StoreUnavailable);
+      const ms = await timed(() => opened.select("SELECT 1", 3 * SHORT_MS));
+      assert.ok(ms < 3 * SHORT_MS, `${ms} ms`);
+    } finally {
+      slow.setRoundTripMs(0);
+      await opened.close();
+      await slow.close();
+    }
+  });
 });

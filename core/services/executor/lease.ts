@@ -13,13 +13,18 @@
  */
 import type { WorkerId } from "#core/domain/ids.ts";
 import { makeWorkerId } from "#core/domain/ids.ts";
-import { RENEW_RETRY_MS, START_WINDOW_MS, WORKER_LEASE_MS } from "#core/domain/limits.ts";
+import {
+  RENEW_RETRY_MS,
+  RENEW_TRY_MS,
+  START_WINDOW_MS,
+  WORKER_LEASE_MS,
+} from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { WorkerStore } from "#core/ports/worker-store.ts";
 
 /** For a try, and the pause before it. */
-const TRY_MS = 1_000 + RENEW_RETRY_MS;
+const TRY_MS = RENEW_TRY_MS + RENEW_RETRY_MS;
 
 interface LeaseDeps {
   readonly clock: Clock;

@@ -6,6 +6,7 @@ import type { JobId } from "#core/domain/ids.ts";
 import { REASON_PAUSED } from "#core/domain/job.ts";
 import {
   PASS_PERIOD_MS,
+  RENEW_TRY_MS,
   RESCUE_GROUP_MAX,
   SEEN_APART_MS,
   WORKER_LEASE_MS,
@@ -13,6 +14,9 @@ import {
 import { A, B, openWorld } from "#test/support/reconciler-world.ts";
 import { Reconciler } from "./reconcile-pass.ts";
 import { runPasses } from "./run-passes.ts";
+
+/** How long a statement may take that has no deadline of its own. */
+const STATEMENT_MS = 5_001;
 
 test("who died before the database's clock was set back by an hour is fenced as soon as any other, who lives is not", async () => {
   const { shard, clock, deps, addHeld, job } = openWorld();
@@ -64,6 +68,26 @@ test("a worker that renews between two looks keeps its lease, however late it is
     await reconciler.passOnce();
   }
   assert.deepEqual([job(held).status, job(held).lost], ["running", 0]);
+});
+
+test("a database that takes longer to answer a look than a renewal has costs no worker its lease", async () => {
+  for (const answerMs of [RENEW_TRY_MS, 2_500, 5_000]) {
+    const { clock, shard, deps, said, addHeld, job } = openWorld();
+    await shard.workers.register(A, WORKER_LEASE_MS);
+    const held = addHeld(A);
+    const { workers } = shard;
+    const answer = workers.listExpired.bind(workers);
+    workers.listExpired = async (limit, deadlineMs = STATEMENT_MS) => {
+      await clock.sleep(Math.min(answerMs, deadlineMs));
+      if (answerMs >= deadlineMs) throw new StoreUnavailable("not answered in time");
+      return answer(limit);
+    };
+    const run = runPasses(deps, clock.monotonicMs() + 30_000);
+    await clock.advance(60_000);
+    const { passes, fenced } = await run;
+    assert.deepEqual([passes, fenced, job(held).status], [0, 0, "running"], `${answerMs} ms`);
+    assert.match(said[0] ?? "", /no look at the leases: database away or busy/);
+  }
 });
 
 test("a failed pass forgets what was seen: a database that flaps costs no worker its lease", async () => {

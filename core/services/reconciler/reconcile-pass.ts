@@ -8,7 +8,8 @@
  * 5. Rows that nobody asks for any more are removed: answers to requests, revocations, fenced workers (upkeep.ts).
  *
  * What is expired, past its backstop or left half-way has to be so in two looks. Between them lie SEEN_APART_MS at least, with no
- * failed pass: after a database was away every lease has expired, and the workers need a moment to renew.
+ * failed pass: after a database was away every lease has expired, and the workers need a moment to renew. A look that takes longer
+ * than a renewal may has failed: where the database is so slow leases expire whose workers live.
  *
  * Fencing comes first and waits for a claim under way, so that a fenced worker gets no more jobs: once none runs under it, none
  * ever will. Several passes at once are safe: a fence and a rescue are guarded writes, and whoever comes second changes nothing.
@@ -23,6 +24,7 @@ import {
   PASS_GAP_MS_MAX,
   PASS_PERIOD_MS,
   PAST_BACKSTOP_MAX,
+  RENEW_TRY_MS,
   RESCUE_GROUP_MAX,
   RESCUE_PASS_MS_MAX,
   SEEN_APART_MS,
@@ -78,7 +80,8 @@ export class Reconciler {
     const askedMs = clock.monotonicMs();
     // Whoever froze for so long, we or the whole machine: the workers may have done so too.
     if (this.#lookedMs !== null && askedMs - this.#lookedMs > PASS_GAP_MS_MAX) this.#forget();
-    const expired = await this.#deps.shard.workers.listExpired(EXPIRED_WORKERS_MAX);
+    const { workers } = this.#deps.shard;
+    const expired = await workers.listExpired(EXPIRED_WORKERS_MAX, RENEW_TRY_MS);
     const lookedMs = clock.monotonicMs();
     this.#lookedMs = lookedMs;
     const sum = { fenced: 0, pending: 0, dead: 0, cancelled: 0 };
