@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { StoreUnavailable } from "#core/domain/errors.ts";
+import { SecretsUnavailable } from "#core/ports/secrets.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { TimedCache } from "./timed-cache.ts";
 
@@ -37,6 +39,32 @@ test("that there was none is no answer while it takes long to ask again", async 
   await clock.advance(2_000);
   resolve("there");
   assert.equal(await asked, "there");
+});
+
+test("what cannot be had now is asked for once a second, however many want it, and what was known serves meanwhile", async () => {
+  const { clock, cache, get } = openCache();
+  await get("known");
+  await clock.advance(1_000);
+  let asked = 0;
+  const refuse = async () => {
+    asked++;
+    throw new SecretsUnavailable("KMS does not serve: ThrottlingException");
+  };
+  for (const _ of [1, 2, 3]) {
+    await assert.rejects(cache.get("new", refuse), SecretsUnavailable);
+    assert.equal(await cache.get("known", refuse), "known");
+    await clock.advance(300);
+  }
+  assert.equal(asked, 2, "one for each of the two");
+  await clock.advance(100);
+  assert.equal(await get("new"), "new");
+});
+
+test("an answer that fails otherwise is asked for again at once", async () => {
+  const { cache, get } = openCache();
+  const fail = () => Promise.reject(new StoreUnavailable("MySQL is away"));
+  await assert.rejects(cache.get("new", fail), StoreUnavailable);
+  assert.equal(await get("new"), "new");
 });
 
 test("of more values than it has room for the oldest goes first", async () => {

@@ -2,9 +2,12 @@
 import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Clock } from "#core/ports/clock.ts";
+import { SecretsUnavailable } from "#core/ports/secrets.ts";
 
 /** Whoever takes longer to answer counts as one that does not, where there is a value to go on with. */
 const PATIENCE_MS = 1_000;
+/** What says that it cannot serve now is not asked again for so long, and whoever wants the value meanwhile is told the same. */
+const REFUSED_MS = 1_000;
 
 export interface TimedCacheOptions {
   readonly clock: Pick<Clock, "monotonicMs" | "setTimer">;
@@ -74,14 +77,19 @@ export class TimedCache<V> {
   }
 
   async #keep(key: string, ask: () => Promise<V | null>): Promise<V | null> {
+    let keptMs = 0;
     try {
       const value = await ask();
       this.#entries.delete(key);
       this.#entries.set(key, { value, atMs: this.#options.clock.monotonicMs() });
       forgetOldest(this.#entries, this.#options.sizeMax);
       return value;
+    } catch (error) {
+      if (error instanceof SecretsUnavailable) keptMs = REFUSED_MS;
+      throw error;
     } finally {
-      this.#asked.delete(key);
+      if (keptMs === 0) this.#asked.delete(key);
+      else this.#options.clock.setTimer(keptMs, () => this.#asked.delete(key));
     }
   }
 }

@@ -59,7 +59,7 @@ export function openWorld(
   };
   const [shard] = shards.all();
   assert(shard !== undefined);
-  const secrets = secretParts(shards, options.masterKey);
+  const secrets = secretParts(shards, options.masterKey, clock);
   const stop = new AbortController();
   const around = { clock, shard, secrets, sent, stop };
   const { endpoint = () => ({ status: 200 }), slots = 10 } = options;

@@ -343,6 +343,7 @@ test("without the master key nothing opens; with it again everything does", asyn
   });
   assert.equal(world.calls.length, 0);
   world.keysAway = false;
+  await world.clock.advance(1_000);
   assert.equal((await world.send(made)).kind, "answered");
 });
 
