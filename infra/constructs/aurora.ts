@@ -48,6 +48,8 @@ const SETTINGS = {
   // Aurora's own is empty: a value that does not fit would be cut, and each connection would have to set it for itself.
   sql_mode: "STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ENGINE_SUBSTITUTION",
   wait_timeout: "20",
+  // Of the mysql client: who forgets a transaction there keeps its locks no longer than this.
+  interactive_timeout: "300",
   innodb_lock_wait_timeout: "3",
   max_allowed_packet: "67108864",
   require_secure_transport: "ON",

@@ -58,6 +58,24 @@ export function lateShare(priority: Priority, period: Duration): MathExpression 
   });
 }
 
+/** Share of the calls that ended within a minute which had no answer, 0 to 1; 0 where fewer than `least` had none. */
+export function unansweredShare(least: number): MathExpression {
+  const of = (name: CounterName) => counter(name, "executor");
+  return new MathExpression({
+    expression: `IF(network + late >= ${least}, (network + late) / (network + late + ok + moved + refused + broken), 0)`,
+    usingMetrics: {
+      network: of("results_network"),
+      late: of("results_timeout"),
+      ok: of("results_2xx"),
+      moved: of("results_3xx"),
+      refused: of("results_4xx"),
+      broken: of("results_5xx"),
+    },
+    period: MINUTE,
+    label: "without an answer",
+  });
+}
+
 function metric(
   metricName: string,
   dimensionsMap: Readonly<Record<string, string>>,

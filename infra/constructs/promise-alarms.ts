@@ -13,7 +13,7 @@ import {
   Stats,
   TreatMissingData,
 } from "aws-cdk-lib/aws-cloudwatch";
-import { counter, gauge, gaugeOf, lateShare, PRIORITIES } from "./metrics.ts";
+import { counter, gauge, gaugeOf, lateShare, PRIORITIES, unansweredShare } from "./metrics.ts";
 
 export interface AlarmSpec {
   /** Last part of the alarm's name. */
@@ -41,6 +41,11 @@ const BEHIND_SECONDS = 60;
 const FAILED_SHARE_MAX = 0.01;
 /** Of fewer requests the p99 is the longest: one test call of an endpoint that does not answer would be it. */
 const REQUESTS_MIN = 100;
+
+/** Endpoints that are down are some of many. */
+const UNANSWERED_SHARE_MAX = 0.5;
+/** Calls without an answer in a minute: of fewer, one task that fails every second would be most. */
+const UNANSWERED_MIN = 100;
 
 const fine = { missing: "fine", of: 1, bad: 1 } as const;
 const alive = { isBad: "below", threshold: 1, missing: "breaching" } as const;
@@ -90,11 +95,12 @@ export function waitingAlarms(): AlarmSpec[] {
       ...fine,
       name: "archive-behind",
       says: "Finished jobs are not moved to history: they are kept in MySQL, which grows",
-      metric: gauge("archive_backlog", "archiver"),
+      // Written at the end of a run, which not every minute has.
+      metric: gauge("archive_backlog", "archiver", "Minimum").with({ period: FIVE }),
       isBad: "above",
       threshold: 10_000,
-      of: 60,
-      bad: 60,
+      of: 12,
+      bad: 12,
     },
     {
       ...fine,
@@ -103,6 +109,22 @@ export function waitingAlarms(): AlarmSpec[] {
       metric: counter("results_secrets", "executor", FIVE),
       isBad: "above",
       threshold: 0,
+      of: 3,
+      bad: 2,
+    },
+  ];
+}
+
+/** What looks like the endpoints' doing, and is ours where it is that of most of them at once. */
+export function callAlarms(): AlarmSpec[] {
+  return [
+    {
+      ...fine,
+      name: "calls-unanswered",
+      says: `More than half of the calls have no answer, ${UNANSWERED_MIN} in a minute and more: it is our way out, or one tenant with very many calls`,
+      metric: unansweredShare(UNANSWERED_MIN),
+      isBad: "above",
+      threshold: UNANSWERED_SHARE_MAX,
       of: 3,
       bad: 2,
     },

@@ -20,6 +20,7 @@ import { counter, gauge, gaugeOf, lag, PRIORITIES } from "../constructs/metrics.
 import {
   type AlarmSpec,
   apiAlarms,
+  callAlarms,
   comparisonOf,
   groundAlarms,
   heartbeatAlarms,
@@ -56,6 +57,7 @@ export class ObservabilityStack extends Stack {
     const specs = [
       ...lagAlarms(),
       ...waitingAlarms(),
+      ...callAlarms(),
       ...heartbeatAlarms(cell.nothingMadeMinutes),
       ...apiAlarms(props.apiNames),
       ...groundAlarms({

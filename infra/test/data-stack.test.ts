@@ -103,6 +103,7 @@ for (const stage of STAGES) {
       );
       const constant = (name: string) => new RegExp(`${name} = (\\d+);`).exec(deadlines)?.[1];
       assert.equal(settings.wait_timeout, constant("WAIT_TIMEOUT_SECONDS"));
+      assert.equal(settings.interactive_timeout, "300");
       assert.equal(settings.innodb_lock_wait_timeout, constant("LOCK_WAIT_SECONDS"));
       const pool = readFileSync(
         resolve(import.meta.dirname, "../../adapters/mysql/pool.ts"),

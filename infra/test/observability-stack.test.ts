@@ -90,6 +90,29 @@ for (const stage of STAGES) {
       }
     });
 
+    it("that history is behind: asked of what runs left at their end, which not every minute has", () => {
+      const { Period, EvaluationPeriods, DatapointsToAlarm, Statistic } = named("archive-behind");
+      assert.deepEqual(
+        [Period, EvaluationPeriods, DatapointsToAlarm, Statistic],
+        [300, 12, 12, "Minimum"],
+      );
+    });
+
+    it("of calls without an answer: those of all endpoints, timeouts too, and not of a few calls", () => {
+      const { Metrics = [], Threshold } = named("calls-unanswered") as {
+        Metrics?: Properties[];
+        Threshold?: number;
+      };
+      const text = JSON.stringify(Metrics);
+      assert.match(text, /IF\(network \+ late >= 100, /);
+      for (const result of ["Network", "Timeout", "2xx", "3xx", "4xx", "5xx"])
+        assert.match(
+          text,
+          new RegExp(`"MetricName":"Results${result}".*?"Period":60,"Stat":"Sum"`),
+        );
+      assert.equal(Threshold, 0.5);
+    });
+
     it("look at metrics that the code writes, by dimensions that it writes", () => {
       const refs = alarms
         .flatMap(metricsOf)
