@@ -192,7 +192,7 @@ function firstToStart<Item extends Candidate>(lines: readonly LineJobs<Item>[]) 
   return { lines: first, atMs };
 }
 
-/** The longest due of these lines in the queue that is drawn. */
+/** The longest due of these lines in the queue that is drawn; of jobs that were due at the same moment any line's. */
 function takeOne<Item extends Candidate>(
   lines: readonly LineJobs<Item>[],
   atMs: number,
@@ -201,8 +201,8 @@ function takeOne<Item extends Candidate>(
   const queues = new Set<number>();
   for (const line of lines) for (const queue of line.queues) queues.add(queue);
   const queue = queues.size === 0 ? null : lots.draw([...queues]);
-  const line = lines.reduce((a, b) => (b.dueMs(queue) < a.dueMs(queue) ? b : a));
-  return line.take(queue, atMs);
+  const firstMs = Math.min(...lines.map((line) => line.dueMs(queue)));
+  return lots.oneOf(lines.filter((line) => line.dueMs(queue) === firstMs)).take(queue, atMs);
 }
 
 /** Instants in whole ms for jobs that a worker has already: at most `startsMax` of each line, as far as its rates allow up to `untilMs`. */

@@ -37,6 +37,12 @@ export class QueueLots {
     return this.#drawOf(lanes, (queue) => LANE_WEIGHTS[queue % LANES] ?? 1 / stripes);
   }
 
+  /** One of these, at least one, none before another. */
+  oneOf<One>(all: readonly One[]): One {
+    const [only] = all;
+    return only !== undefined && all.length === 1 ? only : this.#drawOf(all, () => 1);
+  }
+
   #drawOf<One>(all: readonly One[], weightOf: (one: One) => number): One {
     let left = this.#unit() * all.reduce((sum, one) => sum + weightOf(one), 0);
     let [drawn] = all;

@@ -49,6 +49,47 @@ test("a rate holds when slots come free that all hung, and goes on as soon as it
   }
 });
 
+test("an endpoint whose calls hang in all of its slots leaves its tenant's rate to the others", async () => {
+  for (const { executors, perSecond, slots, byOperator } of [
+    { executors: 1, perSecond: 2, slots: 10, byOperator: false },
+    { executors: 1, perSecond: 20, slots: 40, byOperator: true },
+    { executors: 2, perSecond: 5, slots: 10, byOperator: true },
+    { executors: 3, perSecond: 5, slots: 10, byOperator: false },
+  ]) {
+    const isSlow = (url: string) => url.startsWith(SLOW);
+    const callMs = ({ url }: { url: string }) => (isSlow(url) ? 55_000 : 50);
+    const world = openWorld({ executors, staggerMs: 300, slots: 200, callMs });
+    const { clock, limits, endpoints } = world;
+    await limits.put(keyOf(SLOW), { [byOperator ? "maxConcurrency" : "concurrency"]: slots });
+    await limits.put(tenantKey(TENANT), { perSecond });
+    await clock.advance(2_000);
+    for (let i = 0; i < 300; i++) addJob(world, SLOW, keyOf(SLOW), { timeoutMs: 60_000 });
+    await clock.advance(20_000);
+    assert.equal(endpoints.open.get(SLOW), slots);
+    for (let i = 0; i < 900; i++) addJob(world, FREE, tenantKey(TENANT));
+    await clock.advance(30_000);
+    const calls = endpoints.starts.get(FREE)?.length ?? 0;
+    assert.ok(calls > 0.85 * 30 * perSecond, `${calls} of ${30 * perSecond}, ${executors}`);
+    await world.end();
+  }
+});
+
+test("of two lines of a tenant's rate whose jobs were due at the same moment neither waits for the other", async () => {
+  const world = openWorld({ slots: 100, callMs: () => 5 });
+  const { clock, limits, endpoints } = world;
+  await limits.put(keyOf(SLOW), { concurrency: 10 });
+  await limits.put(tenantKey(TENANT), { perSecond: 5 });
+  await clock.advance(2_000);
+  for (let i = 0; i < 400; i++) addJob(world, SLOW, keyOf(SLOW));
+  for (let i = 0; i < 400; i++) addJob(world, FREE, tenantKey(TENANT));
+  await clock.advance(60_000);
+  for (const url of [SLOW, FREE]) {
+    const calls = endpoints.starts.get(url)?.length ?? 0;
+    assert.ok(calls > 100, `${calls} of 300`);
+  }
+  await world.end();
+});
+
 test("a rate holds in another tenant's peak, and is nearly used up", async () => {
   const world = openWorld({ callMs: ({ url }) => (url.startsWith(SLOW) ? 5 : 15) });
   const { clock, limits, endpoints } = world;

@@ -2,7 +2,7 @@
 import type { LimitValues } from "#core/domain/call-limit.ts";
 import { LIMIT_START_AHEAD_MS, LINE_HELD_MAX } from "#core/domain/limits.ts";
 import type { TakenLine } from "#core/ports/limit-store.ts";
-import type { KeyView } from "../hold/limit-line.ts";
+import { isBounded, type KeyView } from "../hold/limit-line.ts";
 import type { LineView } from "../hold/limit-lines.ts";
 
 /** Jobs of a line of which nothing is known yet. */
@@ -30,7 +30,7 @@ export function jobsToHold(
   tenantSlotsMax: number,
   { aheadMs, periodMs }: { readonly aheadMs: number; readonly periodMs: number },
 ): number {
-  const { own, tenant, meanMs, held, unstarted } = view;
+  const { own, tenant, meanMs, held, unstarted, ended } = view;
   if (own.limit === undefined) return FIRST_JOBS;
   const underWay = held - unstarted;
   const bounds: number[] = [LINE_HELD_MAX];
@@ -45,6 +45,9 @@ export function jobsToHold(
       );
     if (perSecond !== null) bounds.push(1 + (perSecond * (aheadMs + LIMIT_START_AHEAD_MS)) / 1_000);
   }
+  // A job of a rate comes with an instant, which is lost where no slot is free then.
+  if (isBounded(own.limit) && [own, tenant].some((key) => isRated(key?.limit ?? null)))
+    bounds.push(Math.max(FIRST_JOBS, slotsMax - underWay + ended));
   return Math.max(FIRST_JOBS - underWay, Math.ceil(Math.min(...bounds)));
 }
 

@@ -40,6 +40,8 @@ export interface Line<Item extends Limited> {
   /** All of the line that are here: not due, waiting, or let go; of those, calls that have started. */
   held: number;
   started: number;
+  /** Calls that have ended since the line's last grant. */
+  ended: number;
   readonly starts: LineStarts;
   /** How long a call had its slots, on average; null before the first end. */
   meanMs: number | null;
@@ -60,6 +62,19 @@ export function lateOf({ keys }: Line<Limited>): number | null {
   let perSecond = 0;
   for (const { limit } of keys) perSecond = Math.max(perSecond, limit?.perSecond ?? 0);
   return perSecond === 0 ? null : lateMsAt(perSecond);
+}
+
+/**
+ * How many instants a line lacks: one for each job whose call has not started, but no more than will find a slot of its own limit, as far
+ * as one can see: those that are free, and as many as came free since it was asked the last time. More would be lost, to the tenant's
+ * other lines too where the rate is the tenant's.
+ */
+export function lackingStarts(line: Line<Limited>): number {
+  const [own] = line.keys;
+  if (own === undefined || lateOf(line) === null) return 0;
+  const unstarted = line.held - line.started;
+  const slots = isBounded(own.limit) ? own.slots - line.started + line.ended : unstarted;
+  return Math.max(0, Math.min(unstarted, slots) - line.starts.count);
 }
 
 /** When the line's next job may go by its rate: -Infinity without one, Infinity without an instant. */

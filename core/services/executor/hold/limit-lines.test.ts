@@ -6,7 +6,7 @@ import { CallTimes, planStarts } from "#core/domain/limited-take.ts";
 import { LIMIT_IDLE_MS } from "#core/domain/limits.ts";
 import { LANES } from "#core/domain/queue.ts";
 import { A, atOnce, B, type Item, item, TENANT } from "#test/support/limit-line-items.ts";
-import { LimitLines } from "./limit-lines.ts";
+import { type Grant, LimitLines } from "./limit-lines.ts";
 import { lateMsAt } from "./line-starts.ts";
 
 const OTHER = "other|https://a.example:443" as LimitKey;
@@ -241,7 +241,7 @@ test("rates: each call has an instant of its own, used at its time or a little l
   );
 });
 
-test("a job that comes too late for its instant frees its slot, and asks for another; a call under way asks for none", () => {
+test("a job that comes too late for its instant frees its slot, and asks for another once it finds a slot; a call under way asks for none", () => {
   const lines = new LimitLines<Item>();
   const limit = { concurrency: 1, perSecond: 10 };
   const grant = (nowMs: number, ...startsAtMs: number[]) => {
@@ -261,7 +261,8 @@ test("a job that comes too late for its instant frees its slot, and asks for ano
   assert.deepEqual(lines.admit(51), []);
   assert.deepEqual(
     [lines.unadmitted, lines.wakeAtMs, lines.lookAt(TENANT).lackingStarts],
-    [2, 100, 1],
+    [2, 100, 0],
+    "one slot, and an instant for whoever finds it free",
   );
   assert.deepEqual(
     lines.admit(100),
@@ -272,9 +273,38 @@ test("a job that comes too late for its instant frees its slot, and asks for ano
   assert.deepEqual(grant(150, 200), []);
   assert.equal(lines.lookAt(TENANT).lackingStarts, 0);
   lines.remove(second, 160);
-  assert.deepEqual(lines.admit(200), [first]);
-  assert.equal(lines.start(first, 200), true);
+  assert.deepEqual(lines.admit(251), [], "too late");
+  assert.equal(lines.lookAt(TENANT).lackingStarts, 1);
+  assert.deepEqual(grant(252, 300), []);
+  assert.deepEqual(lines.admit(300), [first]);
+  assert.equal(lines.start(first, 300), true);
   assert.equal(lines.lookAt(TENANT).lackingStarts, 0);
+});
+
+test("jobs ask for instants where slots are free, and for as many more as calls have ended since the last answer", () => {
+  const lines = new LimitLines<Item>();
+  const rate = { concurrency: null, perSecond: 100 };
+  const grant = (nowMs: number, ...startsAtMs: number[]) => {
+    const own: Grant = { key: A, limit: atOnce(3), slots: 3, takenAtMs: 7, startsAtMs };
+    lines.grant([own, { key: TENANT, limit: rate, slots: 1, takenAtMs: 7 }], nowMs);
+  };
+  grant(0);
+  for (let i = 0; i < 9; i++) {
+    const one = item(A);
+    lines.add(one);
+    lines.offer(one);
+  }
+  const lacking = () => lines.lookAt(A).lackingStarts;
+  assert.equal(lacking(), 3);
+  grant(0, 1, 1, 1);
+  assert.equal(lacking(), 0);
+  const busy = lines.admit(1);
+  assert.equal(busy.filter((each) => lines.start(each, 1)).length, 3);
+  assert.equal(lacking(), 0, "all slots are in use");
+  for (const each of busy.slice(0, 2)) lines.remove(each, 2);
+  assert.equal(lacking(), 4, "two are free, and two may be as soon again");
+  grant(3);
+  assert.equal(lacking(), 2);
 });
 
 test("slots that are not used for a second are given up, those in use are kept", () => {

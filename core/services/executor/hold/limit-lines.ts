@@ -21,6 +21,7 @@ import {
   type KeyView,
   type Limited,
   type Line,
+  lackingStarts,
   lateOf,
   mayGo,
   nextOf,
@@ -58,8 +59,10 @@ export interface LineView {
   readonly waiting: number;
   /** The most urgent queue of those that wait. */
   readonly queue: number | null;
-  /** Jobs for whose call there is no instant in hand, although a rate asks for one. */
+  /** Calls for which there is no instant in hand, although a rate asks for one and they will have a slot. */
   readonly lackingStarts: number;
+  /** Calls that have ended since the last answer about the line: as many more are to find a slot until the next, as far as one can see. */
+  readonly ended: number;
   /** How long a call had its slots, on average; null before the first has ended. */
   readonly meanMs: number | null;
 }
@@ -158,6 +161,7 @@ export class LimitLines<Item extends Limited> {
       this.#admitted.delete(item);
       if (this.#started.delete(item)) line.started--;
       for (const key of line.keys) key.busy--;
+      line.ended++;
       const usedMs = Math.max(0, nowMs - admittedMs);
       line.meanMs =
         line.meanMs === null ? usedMs : line.meanMs + MEAN_WEIGHT * (usedMs - line.meanMs);
@@ -170,6 +174,8 @@ export class LimitLines<Item extends Limited> {
     for (const { key, limit, slots, takenAtMs, startsAtMs = [] } of grants) {
       const state = this.#keyOf(key);
       if (startsAtMs.length > 0) this.#lineOf(key).starts.add(startsAtMs);
+      const line = this.#lines.get(key);
+      if (line !== undefined) line.ended = 0;
       state.takenAtMs = takenAtMs;
       state.limit = limit;
       if (slots > state.slots) state.sinceMs = nowMs;
@@ -229,15 +235,16 @@ export class LimitLines<Item extends Limited> {
     return isBounded(limit) && slots - busy < lines;
   }
 
-  /** The longest due of these lines in the queue that is drawn. */
+  /** The longest due of these lines in the queue that is drawn; of jobs that were due at the same moment any line's. */
   #admitOne(lines: readonly Line<Item>[], nowMs: number): Item {
     const queue = this.#lots.draw([...new Set(lines.flatMap(({ waiting }) => waiting.queues))]);
     const firsts = lines.flatMap((line) => {
       const item = line.waiting.firstOf(queue);
       return item === undefined ? [] : [{ line, item }];
     });
-    const { line, item } = firsts.reduce((a, b) =>
-      b.item.job.runAtMs < a.item.job.runAtMs ? b : a,
+    const firstMs = Math.min(...firsts.map(({ item }) => item.job.runAtMs));
+    const { line, item } = this.#lots.oneOf(
+      firsts.filter((first) => first.item.job.runAtMs === firstMs),
     );
     line.waiting.remove(item);
     this.#admitted.set(item, nowMs);
@@ -261,10 +268,8 @@ export class LimitLines<Item extends Limited> {
       queue:
         line === undefined || line.waiting.size === 0 ? null : Math.min(...line.waiting.queues),
       waiting: line?.waiting.size ?? 0,
-      lackingStarts:
-        line === undefined || lateOf(line) === null
-          ? 0
-          : Math.max(0, line.held - line.started - line.starts.count),
+      lackingStarts: line === undefined ? 0 : lackingStarts(line),
+      ended: line?.ended ?? 0,
       meanMs: line?.meanMs ?? null,
     };
   }
@@ -344,7 +349,7 @@ export class LimitLines<Item extends Limited> {
       key === tenantKey ? [this.#keyOf(key)] : [this.#keyOf(key), this.#keyOf(tenantKey)];
     const line: Line<Item> = {
       ...{ key, keys, tenantKey, waiting: new WaitingJobs<Item>(), starts: new LineStarts() },
-      ...{ held: 0, started: 0, meanMs: null },
+      ...{ held: 0, started: 0, ended: 0, meanMs: null },
     };
     this.#lines.set(key, line);
     return line;
