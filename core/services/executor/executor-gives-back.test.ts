@@ -1,7 +1,9 @@
 /** Jobs that an executor holds and does not call, or not to the end: revoked, past their backstop, drained. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StoreUnavailable } from "#core/domain/errors.ts";
+import type { MemoryTables } from "#adapters/memory/memory-tables.ts";
+import { endpointKey } from "#core/domain/call-limit.ts";
+import { OutcomeUnknown, StoreUnavailable } from "#core/domain/errors.ts";
 import type { Job } from "#core/domain/job.ts";
 import { CARRIED_BYTES_MAX, DRAIN_CALLS_MS } from "#core/domain/limits.ts";
 import { makeScheduledJob } from "#core/domain/make-job.ts";
@@ -173,6 +175,60 @@ test("drain: the time that calls have begins when it is told to stop, not when t
   assert.equal(await world.ended, true);
 });
 
+for (const [way, bring] of [
+  ["a claim", ({ tables }) => [addJob(tables, 0), addJob(tables, 0)]],
+  ["a make of critical tasks", ({ tables }) => addCriticalTask(tables)],
+  ["a take with slots", ({ tables }) => [addLimitedJob(tables), addLimitedJob(tables)]],
+] as const satisfies readonly (readonly [string, (world: World) => void])[]) {
+  test(`drain: ${way} that is answered after it was told to stop brings no call, and its jobs go back as they were`, async () => {
+    const world = openWorld();
+    const { clock, tables, sent, shard } = world;
+    const limitKey = endpointKey(TENANT, LIMITED_URL);
+    assert(limitKey !== null);
+    await shard.limits.put(limitKey, { concurrency: 5 });
+    await clock.advance(1_000);
+    // The tenant's signing keys are known from here on: nothing is waited for before a call.
+    addJob(tables, 0);
+    await clock.advance(2_000);
+    assert.equal(sent.length, 1);
+    slowDown(world, 500);
+    bring(world);
+    const running = () => [...tables.jobs.values()].filter(({ status }) => status === "running");
+    for (let i = 0; i < 200 && running().length === 0; i++) await clock.advance(10);
+    const taken = running();
+    assert.ok(taken.length > 0);
+    world.stop.abort();
+    await clock.advance(5_000);
+    assert.equal(await world.ended, true);
+    assert.equal(sent.length, 1);
+    for (const { id } of taken) {
+      assert.ok(["pending", "waiting"].includes(jobOf(tables, id).status));
+      assert.partialDeepStrictEqual(jobOf(tables, id), { attempt: 0, lost: 0, attempts: {} });
+    }
+  });
+}
+
+test("drain: a claim whose COMMIT was not answered is settled on the way out, and its jobs go back as they were", async () => {
+  const world = openWorld();
+  const { clock, tables, sent, faults } = world;
+  await clock.advance(1_000);
+  addJob(tables, 0);
+  await clock.advance(2_000);
+  assert.equal(sent.length, 1);
+  faults.set("adopt", { when: "before", error: () => new StoreUnavailable("away"), left: 2 });
+  faults.set("claimDue", { when: "after", error: () => new OutcomeUnknown("cut"), left: 1 });
+  const ids = Array.from({ length: 5 }, () => addJob(tables, 0));
+  for (const id of ids) while (jobOf(tables, id).status === "pending") await clock.advance(10);
+  world.stop.abort();
+  await clock.advance(5_000);
+  assert.equal(await world.ended, true);
+  assert.equal(sent.length, 1);
+  for (const id of ids)
+    assert.partialDeepStrictEqual(jobOf(tables, id), {
+      ...{ status: "pending", attempt: 0, lost: 0, attempts: {} },
+    });
+});
+
 test("drain with the database away: gives up before the deadline and says that it was not clean", async () => {
   const world = openWorld();
   const { clock, tables, faults } = world;
@@ -214,6 +270,35 @@ test("a pause that is answered while a call is being prepared is in time: nothin
   });
   await endWorld(world);
 });
+
+type World = ReturnType<typeof openWorld>;
+const LIMITED_URL = "https://limited.example.com/hook";
+
+/** Whatever brings jobs is answered so long after it has been done. */
+function slowDown({ clock, shard: { jobs, limits } }: World, delayMs: number): void {
+  const { claimDue, takeCritical } = jobs;
+  const { takeLimited } = limits;
+  const late = async <Answer>(answer: Promise<Answer>) => {
+    const answered = await answer;
+    await clock.sleep(delayMs);
+    return answered;
+  };
+  jobs.claimDue = (request) => late(claimDue.call(jobs, request));
+  jobs.takeCritical = (request, plan) => late(takeCritical.call(jobs, request, plan));
+  limits.takeLimited = (request) => late(takeLimited.call(limits, request));
+}
+
+function addCriticalTask(tables: MemoryTables): void {
+  addTask(tables, { priority: "critical", nextRunAtMs: tables.nowMs() });
+}
+
+function addLimitedJob(tables: MemoryTables): void {
+  const { task, version } = addTask(tables);
+  tables.addVersion({ ...version, request: { ...version.request, url: LIMITED_URL } });
+  const limitKey = endpointKey(TENANT, LIMITED_URL);
+  const job = makeScheduledJob(task, "schedule", tables.nowMs(), tables.nowMs());
+  tables.insertJobs([{ ...job, limitKey, status: "waiting" }]);
+}
 
 async function pause(shard: Shard, { taskId }: Job): Promise<void> {
   const paused = await shard.tasks.edit<never>(

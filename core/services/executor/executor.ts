@@ -224,9 +224,10 @@ export class Executor {
     return this.#outbox.flushFailedOnce(kind);
   }
 
-  /** Stops claiming and gives back what is unsent; the poll that is under way gives back what it brings. */
+  /** No call starts any more, and what is unsent goes back: also what the poll under way, or a claim that is settled, brings. */
   beginDrain(): void {
     this.#draining = true;
+    this.#firing.stop();
     this.#giveBackUnsent();
   }
 

@@ -43,6 +43,7 @@ export class Firing {
   readonly #abort = new AbortController();
   /** Of calls with a slot of a limit: it is theirs only under a live lease. No `AbortSignal.any` of both for each call: it outlives it. */
   #abortLimited = new AbortController();
+  #stopped = false;
   #ended = 0;
   #busyMs = 0;
 
@@ -63,10 +64,15 @@ export class Firing {
     return this.#busyMs;
   }
 
+  /** From here on no call starts: what is ready stays so until it is given back. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
   /** Starts as many ready jobs as there are free slots. Call it when jobs become ready, a slot free or the lease good again. */
   pump(): void {
     const { held, lease } = this.#deps;
-    while (lease.mayStart()) {
+    while (!this.#stopped && lease.mayStart()) {
       const next = held.takeReady();
       if (next === null) return;
       if (next.workerId !== lease.workerId) {
