@@ -209,6 +209,31 @@ test("a token endpoint that fails is auth-failed, asked at most once a second, a
   }
 });
 
+test("a job that no longer waits for a token ends no fetch that another waits for; the fetch has a time of its own", async () => {
+  const world = openSendingWorld(async (call, signal) => {
+    if (call.url === TOKEN_URL) await world.clock.sleep(5_000, signal);
+    return call.url === TOKEN_URL ? { responseBody: '{"access_token":"t"}' } : {};
+  });
+  const [limited, other] = [
+    await world.make({ credential: CLIENT }),
+    await world.make({ credential: CLIENT }),
+  ];
+  const lapse = new AbortController();
+  const first = world.sender.send(limited.job, limited.version, lapse.signal, () => true);
+  await settle();
+  const second = world.send(other);
+  await world.clock.advance(1_000);
+  lapse.abort();
+  assert.partialDeepStrictEqual(await first, { kind: "failed", error: "interrupted" });
+  await world.clock.advance(4_000);
+  assert.equal((await second).kind, "answered");
+  const fetches = world.calls.filter(({ url }) => url === TOKEN_URL);
+  assert.deepEqual(
+    fetches.map(({ timeoutMs }) => timeoutMs),
+    [TOKEN_FETCH_MS_MAX],
+  );
+});
+
 test("waiting for a token counts as the call's time, and ends when the executor stops", async () => {
   const world = openSendingWorld(async (call, signal) => {
     if (call.url === TOKEN_URL) {

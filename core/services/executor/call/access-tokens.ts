@@ -1,8 +1,8 @@
 /**
  * Access tokens of targets, by OAuth 2.0 client credentials (RFC 6749, 4.4). A token is fetched through the same guarded caller as
- * any call, once for all calls that wait for it, and kept in memory until shortly before it expires. A target that answers 401
- * has it dropped, but at most once a minute: another 401 right after says that it is not the token, or that the provider does not
- * have a good one yet.
+ * any call, once for all calls that wait for it, whichever of them goes on waiting, and kept in memory until shortly before it
+ * expires. A target that answers 401 has it dropped, but at most once a minute: another 401 right after says that it is not the
+ * token, or that the provider does not have a good one yet.
  */
 import { forgetOldest } from "#core/domain/bounded-cache.ts";
 import type { TenantId } from "#core/domain/ids.ts";
@@ -33,7 +33,7 @@ export interface AccessToken {
 
 export type TokenOutcome =
   | { readonly kind: "token"; readonly token: AccessToken }
-  | { readonly kind: "failed"; readonly error: "auth-failed" | "interrupted" };
+  | { readonly kind: "failed"; readonly error: "auth-failed" };
 
 interface AccessTokensDeps {
   readonly caller: Caller;
@@ -48,6 +48,8 @@ interface Kept {
   readonly dropFromMs: number;
 }
 
+/** Of a fetch, which ends by its own timeout. */
+const NEVER = new AbortController().signal;
 const TOKEN_TEXT = /^[\x21-\x7e]{1,16384}$/;
 
 export class AccessTokens {
@@ -60,17 +62,13 @@ export class AccessTokens {
   }
 
   /** The token that the credential has now, or gets. */
-  async tokenOf(
-    tenantId: TenantId,
-    credential: ClientCredential,
-    signal: AbortSignal,
-  ): Promise<TokenOutcome> {
+  async tokenOf(tenantId: TenantId, credential: ClientCredential): Promise<TokenOutcome> {
     const key = this.#keyOf(tenantId, credential);
     const kept = this.#kept.get(key);
     if (kept !== undefined && this.#deps.clock.monotonicMs() < kept.untilMs) return kept.outcome;
     const there = this.#fetching.get(key);
     if (there !== undefined) return there;
-    const fetching = this.#fetch(key, tenantId, credential, signal).finally(() =>
+    const fetching = this.#fetch(key, tenantId, credential).finally(() =>
       this.#fetching.delete(key),
     );
     this.#fetching.set(key, fetching);
@@ -95,13 +93,9 @@ export class AccessTokens {
     key: string,
     tenantId: TenantId,
     credential: ClientCredential,
-    signal: AbortSignal,
   ): Promise<TokenOutcome> {
     const { caller, clock } = this.#deps;
-    const outcome = await caller.call(tokenCall(tenantId, credential), signal);
-    if (outcome.kind === "failed" && outcome.error === "interrupted")
-      return { kind: "failed", error: "interrupted" };
-    const read = readToken(outcome);
+    const read = readToken(await caller.call(tokenCall(tenantId, credential), NEVER));
     const fetched: TokenOutcome =
       read === null
         ? { kind: "failed", error: "auth-failed" }

@@ -23,7 +23,7 @@ import { type Opener, SecretsUnavailable } from "#core/ports/secrets.ts";
 import type { Signer } from "#core/ports/signer.ts";
 import type { CarriedVersion } from "#core/ports/task-store.ts";
 import type { DatabaseClock } from "../database-clock.ts";
-import type { AccessToken, AccessTokens } from "./access-tokens.ts";
+import type { AccessToken, AccessTokens, TokenOutcome } from "./access-tokens.ts";
 import { buildCall } from "./build-call.ts";
 import { type CallParts, namesSecrets } from "./call-parts.ts";
 import { hideSecrets } from "./hide-secrets.ts";
@@ -260,8 +260,13 @@ export class CallSender {
         return authorized(`Basic ${pair}`, [password, pair], null);
       }
       case "oauth2": {
-        const fetching = this.#deps.tokens.tokenOf(job.tenantId, credential, signal);
-        const got = await this.#within(job.timeoutMs, signal, fetching, INTERRUPTED);
+        const fetching = this.#deps.tokens.tokenOf(job.tenantId, credential);
+        const got = await this.#within<TokenOutcome | typeof INTERRUPTED>(
+          job.timeoutMs,
+          signal,
+          fetching,
+          INTERRUPTED,
+        );
         if (got === "late") return { kind: "failed", error: "timeout" };
         if (got.kind === "failed") return got;
         const token = got.token.secret.reveal();
