@@ -9,6 +9,7 @@ import {
 import { RELEASE_GROUP_MAX } from "#core/domain/limits.ts";
 import type { LimitChanges, LimitStore } from "#core/ports/limit-store.ts";
 import { readInstant, readJobId } from "./cells.ts";
+import { CLAIM_MS } from "./deadlines.ts";
 import { holdForTasks } from "./line-up-jobs.ts";
 import type { Row } from "./pool.ts";
 import {
@@ -40,8 +41,10 @@ export function limitStore(database: Database): LimitStore {
     async keepSlots(workerId, held) {
       const lowered = held.filter(({ slots }) => slots > 0);
       const dropped = held.filter(({ slots }) => slots === 0);
-      if (lowered.length > 0) await database.write(lowerSlotsSql(workerId, lowered));
-      if (dropped.length > 0) await database.write(dropSlotsSql(workerId, dropped));
+      const endsAt = performance.now() + CLAIM_MS;
+      if (lowered.length > 0) await database.write(lowerSlotsSql(workerId, lowered), CLAIM_MS);
+      if (dropped.length > 0)
+        await database.write(dropSlotsSql(workerId, dropped), endsAt - performance.now());
     },
     releaseLine: (key, max) => releaseLine(database, key, max),
     async find(key) {

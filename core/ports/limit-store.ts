@@ -95,6 +95,7 @@ export interface LimitStore {
   /**
    * Lowers what the worker holds of these keys, 0 to nothing; never raises it. `takenAtMs` is the `claimedAtMs` of the take by which it
    * holds them: after a later take this changes nothing, however late it arrives.
+   * Throws after CLAIM_DEADLINE_MS: polls wait for it.
    */
   keepSlots(
     workerId: WorkerId,

@@ -84,6 +84,29 @@ describe("limits", () => {
     return { jobs, statements };
   }
 
+  test("slots that another session has locked are waited for no longer than a poll may take", async () => {
+    const key = keyOf(2_000);
+    await shard.limits.put(key, { concurrency: 2 });
+    const result = await shard.limits.takeLimited({
+      ...{ workerId: WORKER, aheadMs: 200_000, lines: [lineOf(2_000)] },
+    });
+    assert.ok(result.kind === "taken");
+    const takenAtMs = result.claimedAtMs;
+    const session = await pool.acquire();
+    await session.write("BEGIN");
+    const rows = await session.select(
+      `SELECT slots FROM limit_slots WHERE limit_key = '${key}' FOR UPDATE`,
+    );
+    assert.equal(rows.length, 1);
+    const startMs = performance.now();
+    const kept = shard.limits.keepSlots(WORKER, [{ key, slots: 0, takenAtMs }]);
+    await assert.rejects(kept, { retryable: true });
+    const tookMs = performance.now() - startMs;
+    assert.ok(tookMs < 2_000, `${tookMs} ms`);
+    await session.write("ROLLBACK");
+    session.release();
+  });
+
   test("a take is nine statements for any number of lines, ten with a rate, eleven where a holder has died; one that finds no slot six, one that only lists one", async () => {
     for (const tenants of [[1], [2, 3, 4, 5, 6, 7, 8, 9]]) {
       const { jobs, statements } = await take(tenants.map((tenant) => lineOf(tenant)));

@@ -65,6 +65,7 @@ const DEADLINES_MS: Partial<Record<string, number>> = {
     claimDue: 1_000,
     takeCritical: 1_000,
     takeLimited: 1_000,
+    keepSlots: 1_000,
     adopt: 1_000,
   },
 };

@@ -145,6 +145,25 @@ test("a line that cannot be let go now holds up no other", async () => {
   await world.end();
 });
 
+test("slots that cannot be given back now hold up no line that has no limit", async () => {
+  const world = openWorld();
+  const { clock, limits, verbs } = world;
+  await limits.put(keyOf(SLOW), { concurrency: 5 });
+  await clock.advance(1_000);
+  addJob(world, SLOW, keyOf(SLOW));
+  world.break("keepSlots");
+  await clock.advance(4_000);
+  assert.ok(verbs.has("keepSlots"), "the slot is idle");
+  for (let n = 0; n < 10; n++) addJob(world, FREE, keyOf(FREE));
+  await clock.advance(5_000);
+  assert.equal(jobsWhere(world, "succeeded"), 11);
+  world.break(null);
+  await clock.advance(4_000);
+  const held = [...world.tables.limitSlots.values()].flatMap((of) => [...of.values()]);
+  assert.deepEqual(held, [], "idle slots have gone back");
+  await world.end();
+});
+
 test("critical tasks that cannot be made now hold up nothing else: jobs are claimed, and taken from lines", async () => {
   const world = openWorld();
   const { clock, limits, tables } = world;

@@ -169,14 +169,21 @@ export class LimitedTaking {
   }
 
   /**
-   * Gives back what has not been used for a while, and lets go lines without a limit: one, and more while there is time. Throws what
-   * the store throws; the next one goes on with the rest.
+   * Gives back what has not been used for a while, and lets go lines without a limit: one, and more while there is time, also where
+   * slots cannot be given back. Throws what the store throws; the next one goes on with the rest.
    */
   async keepOnce(workerId: WorkerId): Promise<void> {
     this.#keep(this.#deps.held.lines.giveUpIdle(this.#deps.database.nowMs()));
-    await this.#tell(workerId);
     const longAgoMs = this.#deps.clock.monotonicMs() - ASKED_KEPT_MS;
     for (const [key, { atMs }] of this.#asked) if (atMs < longAgoMs) this.#asked.delete(key);
+    try {
+      await this.#tell(workerId);
+    } finally {
+      await this.#letLinesGo();
+    }
+  }
+
+  async #letLinesGo(): Promise<void> {
     const endMs = this.#deps.clock.monotonicMs() + RELEASES_MS;
     for (const key of this.#toRelease) {
       this.#toRelease.delete(key);
