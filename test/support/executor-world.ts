@@ -93,13 +93,18 @@ interface Own extends Pick<ExecutorDeps, "slots" | "random" | "metrics"> {
 function startExecutor(
   { clock, shard, secrets, sent, stop }: Around,
   { endpoint, ...own }: Own,
-): { executor: Executor; ended: Promise<boolean> } {
-  const logger = { info: () => {}, warn: () => {}, error: () => {} };
+): { executor: Executor; ended: Promise<boolean>; warned: string[] } {
+  const warned: string[] = [];
+  const logger = {
+    info: () => {},
+    warn: (line: string) => void warned.push(line),
+    error: () => {},
+  };
   const caller = scriptedCaller(clock, sent, endpoint);
   const deps = { ...own, ...secrets, shard, caller, clock, logger, retention: RETENTION };
   const executor = new Executor(deps);
   const ended = runExecutor(executor, { clock, random: own.random, logger }, stop.signal);
-  return { executor, ended };
+  return { executor, ended, warned };
 }
 
 function scriptedCaller(clock: ManualClock, sent: Sent[], endpoint: Endpoint): Caller {

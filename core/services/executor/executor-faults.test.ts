@@ -233,3 +233,17 @@ test("while the master key is away, jobs wait without an attempt spent, not aski
   assert.partialDeepStrictEqual(jobOf(tables, id), { status: "succeeded", attempt: 1 });
   await endWorld(world);
 });
+
+test("critical tasks that cannot be made are told in the log, also while each poll brings jobs", async () => {
+  const world = openWorld({ endpoint: () => ({ status: 200, afterMs: 20 }) });
+  const { clock, tables, faults, warned } = world;
+  await clock.advance(1_000);
+  const error = () => new StoreUnavailable("away");
+  faults.set("takeCritical", { when: "before", error, left: Number.POSITIVE_INFINITY });
+  addTask(tables, { priority: "critical", nextRunAtMs: tables.nowMs() });
+  for (let n = 0; n < 8_000; n++) addJob(tables, 0);
+  await clock.advance(9_000);
+  assert.equal(warned.filter((line) => line.startsWith("critical tasks wait")).length, 1);
+  faults.clear();
+  await endWorld(world);
+});

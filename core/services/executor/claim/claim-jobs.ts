@@ -2,6 +2,7 @@
  * Polls the queue and claims what is due. One poll tells the heads of the queues, the database's clock, revocations and how many
  * executors live; a claim follows only when something is due before the next poll and there is room for it.
  */
+import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { GroupSize } from "#core/domain/group-size.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
@@ -74,6 +75,9 @@ const POLL_AGAIN_MS = 20;
 /** Of the period, the least that is between a claim and the next poll, however long claims take. */
 const PAUSE_ONE_IN = 10;
 
+/** While every poll brings jobs, a step beside them that fails is told in the log so often. */
+const WARNED_EVERY_MS = 10_000;
+
 export interface ClaimRoom extends Pick<Room, "any" | "critical"> {
   /** False: no limited jobs are taken either. */
   readonly limited: boolean;
@@ -93,6 +97,7 @@ export class Claiming {
   #more: readonly number[] = [];
   /** What a step beside this poll's claims has thrown, to be told when all had their turn. */
   #failure: OperatingError | null = null;
+  #warnedMs = Number.NEGATIVE_INFINITY;
   /** The queue whose turn it was in the last claim that came to any. */
   #turn = 0;
 
@@ -137,6 +142,7 @@ export class Claiming {
     const soon = room.limited && (await this.#takeLimited(workerId, poll, periodMs));
     // Whoever hears of it waits before the next poll, which claims that bring jobs need not.
     if (this.#failure !== null && !full) throw this.#failure;
+    if (this.#failure !== null) this.#warnOf(this.#failure);
     // What the claim has taken is a part of the wait: a pause or delete is to be heard of in time.
     const leftMs = untilPlace(poll, periodMs) - (clock.monotonicMs() - receivedMs);
     const placeMs = Math.max(periodMs / PAUSE_ONE_IN, leftMs);
@@ -283,6 +289,16 @@ export class Claiming {
       this.#failure = error;
       return null;
     }
+  }
+
+  #warnOf(failure: OperatingError): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#warnedMs < WARNED_EVERY_MS) return;
+    this.#warnedMs = nowMs;
+    this.#deps.logger.warn(
+      "critical tasks wait to be made, or slots and lines of limits to be let go; claims go on, and each poll tries again",
+      describeError(failure),
+    );
   }
 
   /** Critical tasks that nobody has made yet, straight into our hands. */
