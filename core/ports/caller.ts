@@ -11,7 +11,7 @@ export interface Call {
   readonly body: Uint8Array | string | null;
   /** Over DNS, connect, TLS, headers and body together. */
   readonly timeoutMs: number;
-  /** Bytes of the response that are kept; the rest is not read. */
+  /** Bytes of the response that are kept. Of the rest no more is read than a kept connection is worth. */
   readonly responseBytesMax: number;
   /** A connection is opened rather than another call's waited for, however soon that may be free. */
   readonly opensAtOnce?: boolean;

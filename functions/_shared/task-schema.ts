@@ -308,7 +308,7 @@ export const taskPatchSchema = z.strictObject({
   catchUp: taskFields.catchUp.nullish(),
   startAt: taskFields.startAt.optional(),
   endAt: taskFields.endAt.optional(),
-});
+} satisfies Record<keyof z.input<typeof taskSchema>, z.ZodType>);
 
 /** `/run` takes nothing, `{}`, or what is to be laid over the version's request. */
 export const runSchema = z

@@ -300,5 +300,15 @@ test("of an answer as much is kept as its call is worth: of a failure and of a t
   assert.equal(await keptOf(tested.id), FAILURE_BODY_BYTES_KEPT);
   status = 500;
   assert.equal(await keptOf(addJob(tables, 0)), FAILURE_BODY_BYTES_KEPT);
+  const mute = addTask(tables);
+  const version = {
+    ...mute.version,
+    request: { ...mute.version.request, captureResponse: false as const },
+  };
+  tables.addVersion(version);
+  const unkept = makeScheduledJob(mute.task, "schedule", tables.nowMs(), tables.nowMs());
+  tables.insertJobs([unkept]);
+  assert.equal(await keptOf(unkept.id), 0, "nothing where the task says so");
+  assert.equal(jobOf(tables, unkept.id).attempts[1]?.statusCode, 500);
   await endWorld(world);
 });
