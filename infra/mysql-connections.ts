@@ -7,6 +7,8 @@ const OF_EXECUTOR = 2 * (10 + 2 + 2);
 const OF_ENVIRONMENT = 2;
 /** Lambda's concurrency in an account whose quota nobody has raised. */
 const ENVIRONMENTS_MAX = 1_000;
+/** A proxy that has less is none: the API would wait for connections. */
+const PROXY_PERCENT_MIN = 10;
 /** As long as an answer may take on average, when the API is at its rate at both ways in. */
 const ANSWER_SECONDS = 1;
 
@@ -14,13 +16,25 @@ const ANSWER_SECONDS = 1;
  * What is wrong where executors and API could take more connections than there are; null when they cannot. After a failover all
  * connect anew, and an executor that gets none for 6 s is fenced.
  */
-export function connectionsFault({ data, api, workers }: CellConfig): string | null {
+export function connectionsFault(cell: CellConfig): string | null {
+  const { data, api, workers } = cell;
+  if (data.proxy) {
+    const percent = proxyPercentOf(cell);
+    if (percent >= PROXY_PERCENT_MIN) return null;
+    return `${workers.executorsMax} executors leave ${percent} % of ${connectionsOf(data.acuMax)} connections to MySQL for the proxy, less than ${PROXY_PERCENT_MIN} %: more acuMax, or less executorsMax`;
+  }
   const environments = Math.min(ENVIRONMENTS_MAX, 2 * api.ratePerSecond * ANSWER_SECONDS);
-  const ofFunctions = data.proxy ? 0 : OF_ENVIRONMENT * environments;
+  const ofFunctions = OF_ENVIRONMENT * environments;
   const needed = OF_EXECUTOR * workers.executorsMax + ofFunctions;
   const have = connectionsOf(data.acuMax);
   if (needed <= have) return null;
   return `${needed} connections to MySQL (${OF_EXECUTOR} for each of ${workers.executorsMax} executors, ${ofFunctions} for functions), and ${data.acuMax} ACU bear ${have}: more acuMax, or less executorsMax or ratePerSecond`;
+}
+
+/** How much of all connections the proxy of a cell may have, in percent: what executors, which go past it, leave. */
+export function proxyPercentOf({ data, workers }: CellConfig): number {
+  const have = connectionsOf(data.acuMax);
+  return Math.floor((100 * (have - OF_EXECUTOR * workers.executorsMax)) / have);
 }
 
 /** Aurora's own max_connections, from 8 ACU on: 1,000 there, 1,000 more each time that it doubles, 6,000 at most. */

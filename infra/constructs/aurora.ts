@@ -39,6 +39,8 @@ export interface AuroraProps {
   readonly proxy: {
     readonly securityGroup: ISecurityGroup;
     readonly subnets: SubnetSelection;
+    /** How much of the connections to MySQL it may open. */
+    readonly connectionsPercent: number;
   } | null;
 }
 
@@ -171,6 +173,7 @@ export class Aurora extends Construct {
       vpcSubnets: proxy.subnets,
       securityGroups: [this.#asItIs("ProxyGroup", proxy.securityGroup)],
       requireTLS: true,
+      maxConnectionsPercent: proxy.connectionsPercent,
     });
     return databaseAt(made.endpoint, this.appAccount.secretArn);
   }

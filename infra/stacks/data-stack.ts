@@ -9,6 +9,7 @@ import { Aurora } from "../constructs/aurora.ts";
 import { KeyspacesHistory } from "../constructs/keyspaces-history.ts";
 import { retentionOf } from "../constructs/log-retention.ts";
 import { TenantSecretsKey } from "../constructs/tenant-secrets-key.ts";
+import { proxyPercentOf } from "../mysql-connections.ts";
 import { type NetworkStack, subnets } from "./network-stack.ts";
 
 export interface DataStackProps {
@@ -36,6 +37,7 @@ export class DataStack extends Stack {
       proxy: proxyGroup && {
         securityGroup: proxyGroup,
         subnets: { subnetGroupName: subnets.data.name },
+        connectionsPercent: proxyPercentOf(cell),
       },
     });
     this.history = new KeyspacesHistory(this, "History", name.replaceAll("-", "_"));

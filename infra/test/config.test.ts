@@ -110,6 +110,13 @@ describe("figures of a cell", () => {
     // 28 for each executor, and two for each of 400 environments: at its rate, the API answers two ways 200 requests in a second.
     ["1024 connections to MySQL", workers({ executorsMax: 8 })],
     ["8 ACU bear 1000", api({ ratePerSecond: 300, burst: 300 })],
+    [
+      "65 executors leave 9 % of 2000 connections to MySQL for the proxy",
+      of({
+        ...proxied,
+        workers: { ...proxied.workers, executorsMax: 65, dueSoonPerExecutor: 1_000 },
+      }),
+    ],
     ["16 ACU bear 2000", of({ ...proxied, data: { ...proxied.data, proxy: false } })],
     ["executorSpotPercent is 101", workers({ executorSpotPercent: 101 })],
     ["executorSpotPercent is 33.3", workers({ executorSpotPercent: 33.3 })],

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, it } from "node:test";
+import { readStage } from "../config.ts";
 import type { NamedResource, Properties } from "./cell-templates.ts";
-import { makeCell, resourcesOf, resourcesOfCell, STAGES } from "./cell-templates.ts";
+import { makeApp, makeCell, resourcesOf, resourcesOfCell, STAGES } from "./cell-templates.ts";
 
 /**
  * Logical ids of what holds state: another id is another resource, and the old one is left behind with the data. Never change one
@@ -21,6 +22,20 @@ const STATEFUL = {
 
 /** Taken out again only when its own creation is rolled back: fixed names that stay behind would make every next attempt fail. */
 const RETAINED = "RetainExceptOnCreate";
+
+describe("RDS Proxy", () => {
+  it("may have of the connections what executors, which go past it, leave", () => {
+    const [config] = readStage(makeApp("prod").node).cells;
+    assert.ok(config);
+    const { data } = makeCell("prod", {
+      data: { ...config.data, acuMax: 16, proxy: true },
+      workers: { ...config.workers, executorsMin: 2, executorsMax: 50 },
+    });
+    const [group] = resourcesOf(data, "AWS::RDS::DBProxyTargetGroup");
+    const pool = group?.[1].Properties.ConnectionPoolConfigurationInfo;
+    assert.deepEqual(pool, { MaxConnectionsPercent: 30 }); // 2,000 connections, 28 for each of 50
+  });
+});
 
 for (const stage of STAGES) {
   const cell = makeCell(stage);
