@@ -72,7 +72,7 @@ async function take(
   const limits = await readLimits(session, [...wanted.keys()], request.aheadMs);
   const { nowMs, untilMs } = limits;
   const free = (key: LimitKey) =>
-    isLive && !limits.taken.has(key) && !limits.taken.has(tenantKeyOf(key));
+    isLive && !limits.lockedByOthers.has(key) && !limits.lockedByOthers.has(tenantKeyOf(key));
   const lines = request.lines.filter(({ key }) => free(key));
   const held = await holdSlots(session, request.workerId, limits, slotsWanted(lines));
   const heldOf = (key: LimitKey): HeldLimit => held.get(key) ?? { limit: null, slots: 0 };
@@ -103,8 +103,7 @@ interface Limits {
   /** Calls of a rate that start later are not taken. */
   readonly untilMs: number;
   readonly locked: ReadonlyMap<LimitKey, LimitValues>;
-  /** In the hands of other takers. */
-  readonly taken: ReadonlySet<LimitKey>;
+  readonly lockedByOthers: ReadonlySet<LimitKey>;
   readonly holders: ReadonlyMap<LimitKey, readonly Holder[]>;
   readonly rates: ReadonlyMap<LimitKey, CallTimes>;
 }
@@ -129,11 +128,11 @@ async function readLimits(
     const nextMs = nextCallMs(notedMs, perSecond, { nowMs, untilMs });
     rates.set(key, new CallTimes(perSecond, nextMs));
   }
-  const taken = new Set<LimitKey>();
+  const lockedByOthers = new Set<LimitKey>();
   const holders = new Map<LimitKey, Holder[]>();
   for (const [cell, worker, slots, isLive] of await session.select(selectSlotsSql(keys))) {
     const key = cell as LimitKey;
-    if (!locked.has(key)) taken.add(key);
+    if (!locked.has(key)) lockedByOthers.add(key);
     if (worker === null) continue;
     const holder = {
       worker: readWorkerId(worker),
@@ -142,7 +141,7 @@ async function readLimits(
     };
     holders.set(key, [...(holders.get(key) ?? []), holder]);
   }
-  return { nowMs, untilMs, locked, taken, holders, rates };
+  return { nowMs, untilMs, locked, lockedByOthers, holders, rates };
 }
 
 function readValues(row: Row): LimitValues {

@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 const RETENTION = { succeededMs: 1_000, endedMs: 2_000 };
 const BOUNDS: PlanBounds = {
   nowMs: NOW_MS,
-  horizonMs: NOW_MS + 30_000,
+  untilMs: NOW_MS + 30_000,
   missedRowsMax: 200,
   dueRowsMax: 1_000,
   stepsMax: 5_000,
@@ -71,11 +71,11 @@ describe("what is due now", () => {
   });
 
   test("the horizon is inside; what lies beyond stays for later", () => {
-    const on = planRuns(dueTask({ nextRunAtMs: BOUNDS.horizonMs }), BOUNDS);
-    assert.deepEqual(times(on.jobs), [BOUNDS.horizonMs]);
-    const beyond = planRuns(dueTask({ nextRunAtMs: BOUNDS.horizonMs + 1 }), BOUNDS);
+    const on = planRuns(dueTask({ nextRunAtMs: BOUNDS.untilMs }), BOUNDS);
+    assert.deepEqual(times(on.jobs), [BOUNDS.untilMs]);
+    const beyond = planRuns(dueTask({ nextRunAtMs: BOUNDS.untilMs + 1 }), BOUNDS);
     assert.deepEqual(beyond.jobs, []);
-    assert.deepEqual([beyond.madeUntilMs, beyond.nextRunAtMs], [null, BOUNDS.horizonMs + 1]);
+    assert.deepEqual([beyond.madeUntilMs, beyond.nextRunAtMs], [null, BOUNDS.untilMs + 1]);
   });
 
   test("several runs inside the horizon are all planned, up to the bound of a task and the room there is", () => {
@@ -217,11 +217,11 @@ function runTicks(first: DueTask, pace: Pace, ticksMax: number) {
   let task = first;
   let ticks = 0;
   for (; ticks < ticksMax; ticks++, nowMs += pace.periodMs) {
-    const horizonMs = nowMs + 30_000;
+    const untilMs = nowMs + 30_000;
     const missed = (task.nextRunAtMs ?? 0) < nowMs - MISSED_AFTER_MS;
     const { missedRowsMax, stepsMax } = pace;
     const dueRowsMax = missed ? Math.min(missedRowsMax, pace.dueRowsMax) : pace.dueRowsMax;
-    const bounds = { nowMs, horizonMs, missedRowsMax, dueRowsMax, stepsMax, retention: RETENTION };
+    const bounds = { nowMs, untilMs, missedRowsMax, dueRowsMax, stepsMax, retention: RETENTION };
     const plan = planRuns(task, bounds);
     assert(plan.steps > 0 && plan.madeUntilMs !== null, "every tick gets on");
     const [missedRows, dueRows] = rowsOf(plan);
@@ -233,7 +233,7 @@ function runTicks(first: DueTask, pace: Pace, ticksMax: number) {
       if (job.trigger === "catch_up") assert.equal(job.runAtMs, nowMs);
     }
     task = { ...task, nextRunAtMs: plan.nextRunAtMs };
-    if (plan.nextRunAtMs === null || plan.nextRunAtMs > horizonMs) break;
+    if (plan.nextRunAtMs === null || plan.nextRunAtMs > untilMs) break;
   }
   assert(ticks < ticksMax, "it catches up");
   return { rows: [...rows.values()], task };

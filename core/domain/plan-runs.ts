@@ -17,7 +17,7 @@ export interface PlanBounds {
   /** The database's now. */
   readonly nowMs: number;
   /** Occurrences up to here are made. */
-  readonly horizonMs: number;
+  readonly untilMs: number;
   /** Rows of missed runs, made or skipped, at least 1. The one of catch-up `latest` may come on top. */
   readonly missedRowsMax: number;
   /** Rows of runs that are not missed. */
@@ -51,7 +51,7 @@ export function planRuns(task: DueTask, bounds: PlanBounds): RunPlan {
   let atMs = task.nextRunAtMs;
   let madeUntilMs: number | null = null;
   let steps = 0;
-  while (atMs !== null && atMs <= bounds.horizonMs && steps < bounds.stepsMax) {
+  while (atMs !== null && atMs <= bounds.untilMs && steps < bounds.stepsMax) {
     const missed = atMs < missedBeforeMs;
     if (!missed && due.length >= dueRowsMax) break;
     const nextMs = nextOccurrence(task.schedule, window, atMs);

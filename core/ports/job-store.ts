@@ -90,6 +90,7 @@ export type ClaimResult =
 
 /** What became of a claim whose COMMIT was not answered. */
 export interface Adopted {
+  /** Of the claim's own, with all that it says of them. */
   readonly jobs: readonly ClaimedJob[];
   /** Of `jobs`: marked by a pause, delete or cancel meanwhile, to be given back at once. */
   readonly revoked: ReadonlySet<JobId>;

@@ -121,16 +121,16 @@ export class Executor {
     const pump = () => this.#firing.pump();
     this.#held = new HeldJobs(clock, database, slots, pump, deps.weightOf);
     this.#outbox = new Outbox({ jobs, metrics, logger, retention });
-    const shared = { clock, random, metrics, logger, database, lease: this.#lease };
+    const common = { clock, random, metrics, logger, database, lease: this.#lease };
     const stores = { held: this.#held, outbox: this.#outbox };
-    this.#limited = new LimitedTaking({ ...shared, held: this.#held, limits });
+    this.#limited = new LimitedTaking({ ...common, held: this.#held, limits });
     const parts = new CallParts({ tasks, clock });
     const keys = openKeys(deps, parts);
     const sender = openSender(deps, database, parts, keys);
-    this.#firing = new Firing({ ...shared, ...stores, sender });
+    this.#firing = new Firing({ ...common, ...stores, sender });
     const limited = this.#limited;
     const preparation = new CallPreparation(deps.caller, keys, database, slots);
-    const claiming = { ...shared, ...stores, jobs, parts, retention, limited, preparation };
+    const claiming = { ...common, ...stores, jobs, parts, retention, limited, preparation };
     this.#claiming = new Claiming(claiming);
     this.#firing.onEnded = (held) => this.#callEnded(held);
     this.#lease.onLapse = () => this.#leaveLimits();
@@ -207,7 +207,7 @@ export class Executor {
 
   #hasFree(): boolean {
     const capacity = this.#capacity();
-    return capacity - this.#claimed >= capacity / 4;
+    return capacity - this.#roomTaken >= capacity / 4;
   }
 
   flushOnce(): Promise<number> {
@@ -282,7 +282,7 @@ export class Executor {
   #callEnded({ job: { limitKey } }: HeldJob): void {
     this.#noteRate();
     if (limitKey !== null && !this.#draining && this.#limited.runsDry(limitKey)) this.onRoom();
-    if (this.#held.hasFree && this.#limited.takeLeft() && !this.#draining) this.onRoom();
+    if (this.#held.hasFree && this.#limited.hasLeftSome() && !this.#draining) this.onRoom();
     if (!this.#roomWanted || !this.hasRoom()) return;
     this.#roomWanted = false;
     this.onRoom();
@@ -300,7 +300,7 @@ export class Executor {
   #makeRoom(): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#hasFree() || nowMs < this.#putOffMs + ASIDE_BACK_EVERY_MS) return;
-    const lacking = Math.max(0, this.#claimed - this.#capacity());
+    const lacking = Math.max(0, this.#roomTaken - this.#capacity());
     const jobsMax = Math.min(RESULTS_GROUP_MAX, lacking + ASIDE_BACK_MAX);
     const late = this.#held.takeAside(this.#seconds * 1_000, jobsMax);
     if (late.length > 0) this.#putOffMs = nowMs;
@@ -314,7 +314,7 @@ export class Executor {
     const kept = criticalSlots(this.#slots);
     return {
       limited: true,
-      any: Math.max(0, this.#capacity() - this.#claimed),
+      any: Math.max(0, this.#capacity() - this.#roomTaken),
       hasPlenty: (queue) => this.#aheadOf(queue) >= this.#plentyOf(queue),
       critical: critical.free(HELD_CRITICAL_MIN, HELD_CRITICAL_ONE_IN),
       fast: {
@@ -329,7 +329,7 @@ export class Executor {
    * Jobs that take room: limited ones only when they may go, and not those of tenants whose calls last, up to as many as there is
    * room for.
    */
-  get #claimed(): number {
+  get #roomTaken(): number {
     const { size, unadmitted, lasting } = this.#held;
     return size - unadmitted - Math.min(lasting, this.#capacity());
   }

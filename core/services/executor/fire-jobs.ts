@@ -127,7 +127,7 @@ export class Firing {
     };
     const outcome = await sender.send(job, held.version, this.#signalOf(held), begin);
     if (isLate && held.phase !== "gone") this.#deps.held.lineUpAgain(held);
-    else if (outcome.kind === "unsent") this.#takeBack(held, outcome.why !== undefined);
+    else if (outcome.kind === "unsent") this.#takeBack(held, outcome.locked === true);
     else {
       this.#ended++;
       this.#busyMs += outcome.durationMs;

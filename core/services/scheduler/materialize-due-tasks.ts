@@ -142,7 +142,7 @@ class TickPlan {
       const plan = planRuns(task, {
         ...(lanes && { queueAt: (dueAtMs) => lanes.place(tenantId, priority, dueAtMs) }),
         nowMs: this.#nowMs,
-        horizonMs: this.#nowMs + this.#horizonMs,
+        untilMs: this.#nowMs + this.#horizonMs,
         retention: this.#retention,
         ...room,
       });

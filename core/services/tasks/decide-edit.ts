@@ -155,7 +155,7 @@ function makeOverdueRuns(locked: LockedTask, context: EditContext): Job[] {
         { ...task, nextRunAtMs, ...(limitKey === undefined ? {} : { limitKey }) },
         {
           nowMs,
-          horizonMs: nowMs,
+          untilMs: nowMs,
           missedRowsMax: left,
           dueRowsMax: left,
           stepsMax: OVERDUE_STEPS_MAX,

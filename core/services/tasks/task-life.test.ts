@@ -122,7 +122,7 @@ async function live(steps: readonly Step[]) {
             error: null,
             ...planRuns(task, {
               nowMs,
-              horizonMs: nowMs + horizonMs,
+              untilMs: nowMs + horizonMs,
               missedRowsMax: 100,
               dueRowsMax: 100,
               stepsMax: 1_000,

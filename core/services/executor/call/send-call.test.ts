@@ -232,7 +232,7 @@ test("what does not come within 5 s is not waited for: the job goes back for a w
   ] as const) {
     const scheduled = { ...made, job: { ...made.job, trigger: "schedule" as const } };
     const { outcome, tookMs } = await sendNow(world, scheduled);
-    assert.deepEqual(outcome, { kind: "unsent", why: "secrets-unavailable" });
+    assert.deepEqual(outcome, { kind: "unsent", locked: true });
     assert.equal(tookMs, 5_000);
     assert.equal(world.calls.length, 0);
   }
@@ -335,7 +335,7 @@ test("without the master key nothing opens; with it again everything does", asyn
   world.keysAway = true;
   const scheduled = { ...made, job: { ...made.job, trigger: "schedule" as const } };
   const unsent = await world.send(scheduled);
-  assert.deepEqual(unsent, { kind: "unsent", why: "secrets-unavailable" });
+  assert.deepEqual(unsent, { kind: "unsent", locked: true });
   const test = { ...made, job: { ...made.job, trigger: "test" as const } };
   assert.partialDeepStrictEqual(await world.send(test), {
     kind: "failed",

@@ -65,7 +65,7 @@ interface Kept {
   readonly ready: Ready | Failed;
   readonly untilMs: number;
 }
-type Unsent = { readonly kind: "unsent"; readonly why?: "secrets-unavailable" };
+type Unsent = { readonly kind: "unsent"; readonly locked?: true };
 
 /** How a job's turn ended: `unsent`, nothing was called and the job is to be given back. */
 export type Sent = CallOutcome | Unsent;
@@ -201,13 +201,13 @@ export class CallSender {
       if (signing.length === 0) return this.#unreadable(job, "secret-unreadable");
       const plain = { ...PLAIN, request, keys: signing };
       if (!named) return plain;
-      const own = version.requestVersion;
-      const otherVersion = await this.#otherOrigin(version, known);
+      const asked = version.requestVersion;
+      const secretsAreFor = await this.#versionOfSecrets(version, known);
       // Known from before this version: what is asked for next is its own.
-      if (otherVersion < own) return UNSENT;
+      if (secretsAreFor < asked) return UNSENT;
       // Its task may have come back to its origin since: what ends it for good is asked for now.
-      const stored = otherVersion > own ? await parts.secretsNowOf(job.taskId) : known;
-      if (otherVersion > own && (await this.#otherOrigin(version, stored)) !== own)
+      const stored = secretsAreFor > asked ? await parts.secretsNowOf(job.taskId) : known;
+      if (secretsAreFor > asked && (await this.#versionOfSecrets(version, stored)) !== asked)
         return this.#unreadable(job, "secret-other-origin");
       const opened = await openSecrets(opener, job, request, stored);
       if (opened.kind === "failed") return this.#unreadable(job, opened.error);
@@ -226,16 +226,19 @@ export class CallSender {
   }
 
   /**
-   * The version whose origin secrets are for, where that is not the origin that `version` calls; else `version`'s own. They are for that
-   * of their task's newest version when they were read, which has to be looked at only where it is another one.
+   * The version whose origin secrets are for: `version` itself where that is the origin that it calls. They are for that of their task's
+   * newest version when they were read, which has to be looked at only where it is another one.
    */
-  async #otherOrigin(version: CarriedVersion, stored: readonly StoredSecret[]): Promise<number> {
-    const own = version.requestVersion;
-    const newest = stored[0]?.requestVersion ?? own;
-    if (newest === own) return own;
+  async #versionOfSecrets(
+    version: CarriedVersion,
+    stored: readonly StoredSecret[],
+  ): Promise<number> {
+    const asked = version.requestVersion;
+    const newest = stored[0]?.requestVersion ?? asked;
+    if (newest === asked) return asked;
     const found = await this.#deps.parts.versionOf(version.taskId, newest);
     const isSame = found !== null && originOf(found.request.url) === originOf(version.request.url);
-    return isSame ? own : newest;
+    return isSame ? asked : newest;
   }
 
   /** With what the job's credential comes to, fetched within its timeout. */
@@ -341,7 +344,7 @@ function textOf(credential: Credential | null): string | null {
 /** Whoever waits for a test's answer is to be told. */
 function unavailable({ trigger }: ClaimedJob): Failed | Unsent {
   const error = "secrets-unavailable";
-  return trigger === "test" ? { kind: "failed", error } : { kind: "unsent", why: error };
+  return trigger === "test" ? { kind: "failed", error } : { kind: "unsent", locked: true };
 }
 
 function base64(text: string): string {

@@ -218,13 +218,9 @@ export class Claiming {
     const adopted = await this.#deps.jobs.adopt(claim);
     this.#unknown = null;
     const { workerId, claimedAtMs } = claim;
-    const asClaimed = new Map(claim.jobs.map((job) => [job.id, job]));
     const revoked = adopted.jobs.filter((job) => adopted.revoked.has(job.id));
     this.#deps.outbox.addGivenBack(revoked.map((job) => heldKey({ job, workerId })));
-    const ours = adopted.jobs
-      .filter((job) => !adopted.revoked.has(job.id))
-      // The instant that a rate has given it.
-      .map((job) => ({ ...asClaimed.get(job.id), ...job }));
+    const ours = adopted.jobs.filter((job) => !adopted.revoked.has(job.id));
     await this.#hold(workerId, claimedAtMs, ours);
   }
 

@@ -33,10 +33,10 @@ export function planCritical(
   const advances: TaskAdvance[] = [];
   const plan = (task: DueTask, dueRowsMax: number, queue: number): void => {
     if (dueRowsMax < 1) return;
-    const horizonMs = nowMs + FAST_AHEAD_MS;
+    const untilMs = nowMs + FAST_AHEAD_MS;
     const bounds = {
       nowMs,
-      horizonMs,
+      untilMs,
       missedRowsMax: 1,
       dueRowsMax,
       stepsMax: dueRowsMax,

@@ -118,7 +118,7 @@ export class LimitedTaking {
   }
 
   /** Whether the last look has left lines to others because calls of their tenants fill this executor; told once. */
-  takeLeft(): boolean {
+  hasLeftSome(): boolean {
     const left = this.#left;
     this.#left = false;
     return left;

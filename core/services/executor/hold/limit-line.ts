@@ -1,7 +1,7 @@
 /** One line of limited jobs as an executor has it, with what it may do under the line's keys: whether its next job may go. */
 import type { LimitKey, LimitValues } from "#core/domain/call-limit.ts";
-import type { WaitingJobs } from "./line-order.ts";
 import { type LineStarts, lateMsAt } from "./line-starts.ts";
+import type { WaitingJobs } from "./waiting-jobs.ts";
 
 /** A job as lines see it. */
 export interface Limited {

@@ -26,8 +26,8 @@ import {
   mayGo,
   nextOf,
 } from "./limit-line.ts";
-import { WaitingJobs } from "./line-order.ts";
 import { LineStarts } from "./line-starts.ts";
+import { WaitingJobs } from "./waiting-jobs.ts";
 
 /** What this executor may do under a key. */
 export interface Grant {
