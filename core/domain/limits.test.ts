@@ -24,6 +24,11 @@ test("bounds that other parts of the system give", () => {
   assert(QUEUES <= 256, "a queue fits one byte");
 });
 
+test("the reconciler's runs of 70 s begin every minute: a look every 2 s, also between two", () => {
+  assert.equal(limits.RECONCILE_RUN_MS, 70_000);
+  assert.equal(limits.PASS_PERIOD_MS, 2_000);
+});
+
 test("a job's records fit its row: attempts and losses with the largest bodies kept", () => {
   const bytes = limits.ATTEMPT_RECORDS_MAX * (limits.FAILURE_BODY_BYTES_KEPT * 6 + 300);
   assert(bytes < 1_000_000, `${bytes} bytes is more than a row of history may have`);

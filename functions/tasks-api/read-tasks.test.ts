@@ -17,6 +17,8 @@ test("upcoming and preview: the next occurrences in the schedule's own time", as
   });
   const ten = await api.acme("GET", `/v1/tasks/${id}/upcoming`);
   assert.equal(ten.body.items.length, 10);
+  const most = await api.acme("GET", `/v1/tasks/${id}/upcoming?count=100`);
+  assert.equal(most.body.items.length, 100);
   assertProblem(await api.acme("GET", `/v1/tasks/${id}/upcoming?count=101`), 422, ["count"]);
   await api.acme("POST", `/v1/tasks/${id}/pause`);
   const paused = await api.acme("GET", `/v1/tasks/${id}/upcoming`);

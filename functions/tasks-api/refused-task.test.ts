@@ -29,6 +29,16 @@ const refused: readonly (readonly [string, object, readonly string[]])[] = [
   ["half a second", { timeoutSeconds: 1.5 }, ["timeoutSeconds"]],
   ["no attempt", { retry: { maxAttempts: 0 } }, ["retry.maxAttempts"]],
   ["21 attempts", { retry: { maxAttempts: 21 } }, ["retry.maxAttempts"]],
+  [
+    "an initial delay over 7 days",
+    { retry: { initialDelaySeconds: 604_801 } },
+    ["retry.initialDelaySeconds"],
+  ],
+  [
+    "a longest delay over 7 days",
+    { retry: { maxDelaySeconds: 604_801 } },
+    ["retry.maxDelaySeconds"],
+  ],
   ["a jitter over 1", { retry: { jitter: 1.1 } }, ["retry.jitter"]],
   ["a class of failures that there is not", { retry: { retryOn: ["6xx"] } }, ["retry.retryOn.0"]],
   ["410 among what is retried", { retry: { retryOn: ["5xx", "410"] } }, ["retry.retryOn.1"]],
