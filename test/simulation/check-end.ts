@@ -2,6 +2,7 @@
 import type { JobId } from "#core/domain/ids.ts";
 import type { Covers, Job } from "#core/domain/job.ts";
 import { isFinished } from "#core/domain/job-state.ts";
+import { ATTEMPT_RECORDS_MAX } from "#core/domain/limits.ts";
 import type { Task } from "#core/domain/task.ts";
 import { occurrencesOf } from "./eras.ts";
 import type { Ledger } from "./ledger.ts";
@@ -50,4 +51,22 @@ function checkJob(ledger: Ledger, job: Job): void {
   // A death that is not the endpoint's doing needs as many losses as it takes.
   if (job.status === "dead" && calls.length === 0 && job.lost === 0)
     ledger.violate("a job died without a call", job.reason ?? "", job.id, job.taskId);
+  checkRecords(ledger, job);
+}
+
+/** Each call has its record, each record its call; but not where the holder lost the job, nor the oldest where there are too many. */
+function checkRecords(ledger: Ledger, job: Job): void {
+  const calls = ledger.calls.get(job.id) ?? [];
+  const records = new Map(Object.values(job.attempts).map((record) => [record.attempt, record]));
+  for (const { attempt, rescued, statusCode } of calls.slice(-ATTEMPT_RECORDS_MAX)) {
+    const record = records.get(attempt);
+    if (record === undefined ? !rescued : record.statusCode !== statusCode) {
+      const told = record === undefined ? "nothing" : record.statusCode;
+      const detail = `attempt ${attempt} was answered ${statusCode}, the record says ${told}`;
+      ledger.violate("a call is not recorded as it was", detail, job.id, job.taskId);
+    }
+  }
+  for (const attempt of records.keys())
+    if (!calls.some((call) => call.attempt === attempt))
+      ledger.violate("a record of no call", `attempt ${attempt}`, job.id, job.taskId);
 }

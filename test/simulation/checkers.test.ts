@@ -16,6 +16,7 @@ const RULES: Record<string, RegExp> = {
   "an archiver that deletes what was just retried": /archived though|without a copy/,
   "plain INSERT over a cancelled occurrence": /late though|stays behind|no row|made again/,
   "attempt not counted": /\(job, attempt\) sent twice/,
+  "a record in place of those before it": /a call is not recorded as it was/,
   "delete before copy": /deleted without a copy in history/,
 };
 

@@ -34,6 +34,10 @@ export interface SentCall {
   readonly atMs: number;
   ended: boolean;
   succeeded: boolean;
+  /** Of the answer that its caller was given; null where that was none. */
+  statusCode: number | null;
+  /** The job was taken from its holder meanwhile: what became of the call need not be known. */
+  rescued: boolean;
 }
 
 export interface LedgerOptions {
@@ -137,6 +141,8 @@ export class Ledger {
       ...{ jobId, attempt, process, workerId, atMs: queue.nowMs },
       ended: false,
       succeeded: false,
+      statusCode: null,
+      rescued: false,
     };
     all.push(sent);
     if (row !== undefined) this.#limits.sent(sent, row, call.url);
@@ -203,6 +209,9 @@ export class Ledger {
       this.violate("a tick changed a row that was there", describeChange(before, after), after.id);
     if (after.claimNo > before.claimNo) this.#checkClaim(before);
     if (this.#verb === "recordResults") this.#checkResult(before);
+    if (this.#verb === "rescue")
+      for (const call of this.calls.get(after.id) ?? [])
+        if (call.attempt === before.attempt) call.rescued = true;
   }
 
   /** A job is being claimed: whoever called for it before has no live lease any more. */

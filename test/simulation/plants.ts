@@ -107,6 +107,20 @@ export const PLANTS: readonly Plant[] = [
     })),
   },
   {
+    name: "a record in place of those before it",
+    wrap: withJobs(({ jobs, tables }) => ({
+      recordResults: async (results, retention) => {
+        const done = await jobs.recordResults(results, retention);
+        for (const { id, claimNo, record } of results) {
+          const row = tables.jobs.get(id);
+          if (row?.attempts[claimNo] !== undefined)
+            tables.jobs.set(id, { ...row, attempts: { [claimNo]: record } });
+        }
+        return done;
+      },
+    })),
+  },
+  {
     name: "delete before copy",
     wrap: (stores) => {
       const waiting: HistoryEntry[] = [];

@@ -45,6 +45,7 @@ export class SimEndpoints {
       const end = (outcome: CallOutcome) => {
         if (sent.ended) return;
         sent.ended = true;
+        if (outcome.kind === "answered") sent.statusCode = outcome.statusCode;
         cancel();
         signal.removeEventListener("abort", interrupt);
         resolve(outcome);
