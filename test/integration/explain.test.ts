@@ -5,12 +5,16 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { controlSamples } from "./control-samples.ts";
 import { makeTestDatabases, type TestDatabases } from "./databases.ts";
-import { seedControlRows, seedRows } from "./seed-rows.ts";
+import { seedControlRows, seedRequestRows, seedRows } from "./seed-rows.ts";
 import { shardSamples } from "./statement-samples.ts";
 
 const ROWS = 50_000;
-/** `t` is what statements call tasks where they join. */
-const LARGE_TABLES = ["jobs", "tasks", "t", "tenants", "api_keys", "principals"];
+/** Of the shards, each with what statements call it where they join. */
+const LARGE_TABLES = [
+  ...["jobs", "tasks", "t", "task_versions", "v", "dead_letters", "d"],
+  ...["idempotency_keys", "k", "revocations"],
+  ...["tenants", "api_keys", "principals"],
+];
 
 /** What a plan does that it must not: every full walk of a large table or of one of its indexes, and every sort. */
 function faultsOf(plan: unknown): string[] {
@@ -41,6 +45,7 @@ describe("plans", () => {
   before(async () => {
     databases = await makeTestDatabases();
     await seedRows(databases, { tasks: ROWS, jobs: ROWS });
+    await seedRequestRows(databases, ROWS);
   });
   after(() => databases.drop());
 
@@ -70,12 +75,14 @@ describe("plans", () => {
   });
 
   test("the rows are there: a plan over few rows says nothing", async () => {
-    for (const table of ["jobs", "tasks"]) {
+    for (const table of ["jobs", "tasks", "task_versions", "idempotency_keys", "revocations"]) {
       const [row] = await databases.run(
         `SELECT TABLE_ROWS AS count FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '${table}'`,
       );
       assert.ok(Number(row?.count) > ROWS * 0.8, `${table} is analysed`);
     }
+    const [letters] = await databases.run("SELECT COUNT(*) AS count FROM dead_letters");
+    assert.equal(Number(letters?.count), ROWS / 5);
   });
 
   test("what walks or sorts is refused", async () => {
@@ -87,6 +94,11 @@ describe("plans", () => {
       "SELECT id FROM jobs FORCE INDEX (queue) WHERE status = 'pending' AND queue IN (0, 16) ORDER BY due_at LIMIT 5 FOR UPDATE SKIP LOCKED":
         "filesort",
       "DELETE FROM tasks WHERE name = 'task 7'": "ALL of tasks",
+      "SELECT part FROM idempotency_keys FORCE INDEX (PRIMARY) WHERE expires_at <= UTC_TIMESTAMP(3) ORDER BY expires_at LIMIT 5":
+        "filesort",
+      "DELETE FROM revocations WHERE task_id = UNHEX('00')": "ALL of revocations",
+      "SELECT job_id FROM dead_letters WHERE part = 7": "ALL of dead_letters",
+      "SELECT retry FROM task_versions WHERE request_version = 2": "ALL of task_versions",
     };
     for (const [sql, fault] of Object.entries(refused)) {
       assert.ok((await explain(sql)).includes(fault), `${sql}: ${await explain(sql)}`);

@@ -2,7 +2,8 @@ import type { TestDatabases } from "./databases.ts";
 
 /**
  * Fills `tasks` and `jobs` by the server itself. Task n has partition n mod 4,096 and tenant n mod 1,000; one in ten is paused;
- * its next run lies within 100 s of now. Its job n is pending (2 of 5), running, succeeded or dead, due within 100 s of now.
+ * its next run lies within 100 s of now. Its job n is pending (2 of 5), running, succeeded or dead, due within 100 s of now. Each
+ * dead one has its letter.
  */
 export async function seedRows(
   databases: TestDatabases,
@@ -24,7 +25,24 @@ export async function seedRows(
      SELECT n % 4096, CONCAT(UNHEX('019A00000000'), ${TASK_ID}, UNHEX('0000')), ${TASK_ID}, CONCAT('tenant-', n % 1000), 1, ELT(1 + n % 5, 'pending', 'pending', 'running', 'succeeded', 'dead'), n % 4, 16 * (n % 4), TIMESTAMP'2026-01-01 00:00:00.000', ${NEAR}, ${NEAR}, 5, 30000
      FROM ${numbers(counts.jobs)}`,
   );
-  await databases.run("ANALYZE TABLE tasks, task_versions, jobs");
+  await databases.run(
+    "INSERT INTO dead_letters (tenant_id, job_id, part, task_id, died_at) SELECT tenant_id, id, part, task_id, run_at FROM jobs WHERE status = 'dead'",
+  );
+  await databases.run("ANALYZE TABLE tasks, task_versions, jobs, dead_letters");
+}
+
+/** What requests leave behind: as many answers by Idempotency-Key, kept until within 100 s of now, and revocations of the last seconds. */
+export async function seedRequestRows({ run }: TestDatabases, count: number): Promise<void> {
+  const rows = numbers(count);
+  await run("SET SESSION cte_max_recursion_depth = 1000000");
+  await run(
+    `INSERT INTO idempotency_keys (part, tenant_id, route, \`key\`, body_hash, answer, expires_at)
+     SELECT n % 4096, CONCAT('tenant-', n % 1000), 'POST /v1/tasks', CONCAT('key ', n), UNHEX(SHA2(n, 256)), '{}', ${NEAR} FROM ${rows}`,
+  );
+  await run(
+    `INSERT INTO revocations (at, task_id) SELECT UTC_TIMESTAMP(3) - INTERVAL n SECOND, ${TASK_ID} FROM ${rows}`,
+  );
+  await run("ANALYZE TABLE idempotency_keys, revocations");
 }
 
 /** Fills the control database with 3,000 tenants, each with two keys and an IAM principal. */
