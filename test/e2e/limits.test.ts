@@ -17,6 +17,7 @@ import {
   steadyPerSecond,
 } from "#test/support/gauge-sink.ts";
 import { addLoad, depsOf, Executors } from "#test/support/limited-load.ts";
+import { assertFewFailed } from "#test/support/spent-attempts.ts";
 import { startTick, startWorker } from "#test/support/worker-process.ts";
 import {
   makeTestDatabases,
@@ -211,7 +212,8 @@ describe("call limits", { timeout: 280_000 }, () => {
     await limits.put(keyOf(tenantId, one), { concurrency: null });
     for (const sink of sinks) await sink.until(() => sink.answered.size === count, DONE_MS);
     await assertAllDone(tenantId, 2 * count);
-    assert.equal(await countJobs(`tenant_id = '${tenantId}' AND attempt <> 1`), 0);
+    assert.equal(await countJobs(`tenant_id = '${tenantId}' AND lost <> 0`), 0);
+    await assertFewFailed(databases, `tenant_id = '${tenantId}'`);
     await executors.stopAll();
   });
 
