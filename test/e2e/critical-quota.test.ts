@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
+import { watchMachine } from "#test/support/machine-lateness.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { startWorker } from "#test/support/worker-process.ts";
 import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
@@ -14,7 +15,7 @@ const STORM_JOBS = 5_000;
 const QUIET_TENANTS = 50;
 const P99_MS = 300;
 const WINDOW_MS = 4_000;
-/** A machine that does other things as well is late by itself: then once more, while the storm still waits. */
+/** A machine that does other things as well is late by itself: then once more, while the storm still waits. Not so twice where it was in time. */
 const WINDOWS = 3;
 
 let databases: TestDatabases;
@@ -70,14 +71,21 @@ it("one tenant has 5,000 critical jobs due: those of 50 others start in time", {
   const stormMs = quietMs + 4_000;
   await addTasks(quietMs, stormMs);
   const p99s: number[] = [];
+  const machine: number[] = [];
+  let lateInTime = 0;
   // From when the storm has all the slots for anyone.
-  for (let fromMs = stormMs + 1_000; p99s.length < WINDOWS; fromMs += WINDOW_MS) {
+  for (let fromMs = stormMs + 1_000; p99s.length < WINDOWS; fromMs += WINDOW_MS + 1_000) {
+    await sleep(Math.max(0, fromMs - Date.now()));
+    const lateness = watchMachine();
     await sleep(fromMs + WINDOW_MS + 500 - Date.now());
+    const { isLate, lateMs } = lateness();
+    machine.push(lateMs);
     const lags = lagsOf(fromMs, fromMs + WINDOW_MS);
     const missing = (QUIET_TENANTS * WINDOW_MS) / 1_000 - lags.length;
     const p99 = lags[Math.floor(lags.length * 0.99)] ?? Number.POSITIVE_INFINITY;
     p99s.push(missing === 0 ? p99 : Number.POSITIVE_INFINITY);
     if ((p99s.at(-1) ?? 0) < P99_MS) break;
+    if (!isLate && ++lateInTime === 2) break;
   }
   const [storm] = await databases.run(
     "SELECT COUNT(*) AS waiting FROM jobs WHERE tenant_id = 'storm' AND status IN ('pending', 'running')",
@@ -85,5 +93,8 @@ it("one tenant has 5,000 critical jobs due: those of 50 others start in time", {
   assert.ok(Number(storm?.waiting) > STORM_JOBS / 2, "the storm waits all the while");
   const stormCalls = sink.calls().filter(({ path }) => path.endsWith("/storm"));
   assert.ok(stormCalls.length >= 100, `and went on: ${stormCalls.length} calls`);
-  assert.ok((p99s.at(-1) ?? 0) < P99_MS, `p99 of each window, ms: ${p99s}`);
+  assert.ok(
+    (p99s.at(-1) ?? 0) < P99_MS,
+    `p99 of each window, ms: ${p99s}; by how many a timer was late: ${machine}`,
+  );
 });

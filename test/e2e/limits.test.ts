@@ -17,6 +17,7 @@ import {
   steadyPerSecond,
 } from "#test/support/gauge-sink.ts";
 import { addLoad, depsOf, Executors } from "#test/support/limited-load.ts";
+import { watchMachine } from "#test/support/machine-lateness.ts";
 import { assertFewFailed } from "#test/support/spent-attempts.ts";
 import { startTick, startWorker } from "#test/support/worker-process.ts";
 import {
@@ -151,15 +152,17 @@ describe("call limits", { timeout: 280_000 }, () => {
     await executors.stopAll();
   });
 
-  it("twenty a second for ten seconds over three executors: never more in any second, and not fewer altogether", async () => {
+  it("twenty a second for ten seconds over three executors: never more in any second, and not fewer altogether", async (t) => {
     await using sink = await openGaugeSink(() => 5);
     await using executors = new Executors(databases);
     await executors.start(3);
-    let [most, tookMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    const rounds: string[] = [];
     // Executors that get no processor for 50 ms when their clock or their call is due are late together, and one that is late loses
-    // instants, and asks for others: then once more.
-    for (let round = 1; round <= 3 && (most > 21 || tookMs >= LONGEST_MS); round++) {
+    // instants, and asks for others: then once more. Not so twice where the machine was in time.
+    for (let [round, wrongInTime, isGood] = [1, 0, false]; !isGood; round++) {
+      assert.ok(round <= 3 && wrongInTime < 2, rounds.join("; "));
       const tenantId = newTenant();
+      const lateness = watchMachine();
       await limitsOf(tenantId).put(keyOf(tenantId, sink), { perSecond: 20 });
       await addLoad(deps, { tenantId, url: sink.url, count: 200, atMs: Date.now() });
       await sink.until(() => sink.answered.size === round * 200, DONE_MS);
@@ -169,12 +172,15 @@ describe("call limits", { timeout: 280_000 }, () => {
         `SELECT JSON_EXTRACT(attempts, '$.*.startedAtMs') AS started FROM jobs WHERE tenant_id = '${tenantId}'`,
       );
       const startsMs = rows.flatMap(({ started }) => started as number[]);
-      most = mostStartsIn(startsMs, 1_000);
-      tookMs = Math.max(...startsMs) - Math.min(...startsMs);
+      const most = mostStartsIn(startsMs, 1_000);
+      const tookMs = Math.max(...startsMs) - Math.min(...startsMs);
       assert.ok(tookMs > 9_800, `${tookMs} ms`);
+      const machine = lateness();
+      isGood = most <= 21 && tookMs < LONGEST_MS;
+      if (!machine.isLate) wrongInTime++;
+      rounds.push(`${most} in a second, ${tookMs} ms; a timer ${machine.lateMs} ms late`);
     }
-    assert.ok(most <= 21, `${most} in a second`);
-    assert.ok(tookMs < LONGEST_MS, `${tookMs} ms`);
+    t.diagnostic(rounds.join("; "));
     await executors.stopAll();
   });
 
