@@ -38,6 +38,8 @@ async function main(names: readonly string[]): Promise<number> {
     results.reduce((sum, { counts }) => sum + count(counts), 0);
   const passed = total((counts) => counts.passed);
   const failed = total((counts) => counts.failed);
+  const skipped = total((counts) => counts.skipped);
+  if (skipped > 0) console.log(`${skipped} skipped, as said above`);
   console.log(`${passed} passed, ${failed} failed`);
   return failed === 0 && passed > 0 ? 0 : 1;
 }
@@ -125,13 +127,14 @@ function lazyDatabases(): LazyDatabases {
 function printTable(results: readonly Result[]): void {
   console.log("");
   for (const { name, counts, tookMs } of results) {
-    const { passed, failed, skipped } = counts;
+    const { passed, failed, skipped, skips = [] } = counts;
     const seconds = `${(tookMs / 1000).toFixed(1)} s`;
     const words =
       passed + failed + skipped === 0
         ? "no tests yet"
         : `${passed} passed, ${failed} failed, ${skipped} skipped`;
     console.log(`${name.padEnd(12)} ${seconds.padStart(8)}  ${words}`);
+    for (const skip of skips) console.log(`${" ".repeat(23)}skipped: ${skip}`);
   }
   console.log("");
 }

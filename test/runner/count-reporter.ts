@@ -5,6 +5,8 @@ export type Counts = {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** Of those skipped, which and why; left out where none was. */
+  readonly skips?: readonly string[];
 };
 
 /**
@@ -16,7 +18,9 @@ export default async function* countReporter(
   events: AsyncIterable<TestEvent>,
 ): AsyncGenerator<string> {
   let emptyFiles = 0;
+  const skips: string[] = [];
   for await (const event of events) {
+    if (event.type === "test:pass") skips.push(...skipsOf(event.data));
     if (event.type === "test:pass" && standsForFile(event.data)) emptyFiles += 1;
     if (event.type !== "test:summary" || event.data.file !== undefined) continue;
     const { tests, passed, skipped, todo } = event.data.counts;
@@ -24,9 +28,16 @@ export default async function* countReporter(
       passed: passed - emptyFiles,
       failed: tests - passed - skipped - todo + emptyFiles,
       skipped: skipped + todo,
+      ...(skips.length === 0 ? {} : { skips }),
     };
     yield `${JSON.stringify(ended)}\n`;
   }
+}
+
+function skipsOf({ name, skip, todo }: { name: string; skip?: unknown; todo?: unknown }) {
+  const why = skip ?? todo;
+  if (why === undefined || why === false) return [];
+  return [`${name}: ${typeof why === "string" && why !== "" ? why : "no reason given"}`];
 }
 
 /** Node reports a file in which no test ran as one test that bears the file's name. */

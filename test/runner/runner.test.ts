@@ -22,7 +22,7 @@ after(() => rmSync(root, { recursive: true, force: true }));
 const passes = 'import { test } from "node:test";\ntest("a", () => {});\ntest("b", () => {});\n';
 const fails =
   'import { test } from "node:test";\ntest("a", () => {\n  throw new Error("no");\n});\n';
-const skips = 'import { test } from "node:test";\ntest("a", (t) => t.skip());\n';
+const skips = 'import { test } from "node:test";\ntest("a", (t) => t.skip("not here"));\n';
 
 /** Starts a child that runs `code`, writes down that child's pid once the child has said that it is up, and does not end. */
 function hangs(code = "", detached = false): string {
@@ -88,9 +88,9 @@ function gateStage(exitCode: number): GateStage {
 }
 
 describe("a stage of test files", () => {
-  it("sums what passed, failed and was skipped over its files", async () => {
+  it("sums what passed, failed and was skipped over its files, and tells why it was skipped", async () => {
     const counts = await runFileStage(fileStage("sum", [passes, fails, skips]), context());
-    assert.deepEqual(counts, { passed: 2, failed: 1, skipped: 1 });
+    assert.deepEqual(counts, { passed: 2, failed: 1, skipped: 1, skips: ["a: not here"] });
   });
 
   it("fails a file without a test, and one that cannot be loaded", async () => {
@@ -101,7 +101,7 @@ describe("a stage of test files", () => {
 
   it("fails when every test was skipped", async () => {
     const counts = await runFileStage(fileStage("skipped", [skips]), context());
-    assert.deepEqual(counts, { passed: 0, failed: 1, skipped: 1 });
+    assert.deepEqual(counts, { passed: 0, failed: 1, skipped: 1, skips: ["a: not here"] });
   });
 
   it("fails at its deadline", async () => {
