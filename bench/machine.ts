@@ -7,7 +7,7 @@ export interface Machine {
   readonly cpu: string;
   readonly cores: number;
   readonly node: string;
-  /** Of the work tree, with a `+` where it has changes. */
+  /** Of the work tree, with a `+` where it has changes, those of kept results left out. */
   readonly commit: string;
   readonly at: string;
   /** Average number of runnable processes in the last minute. */
@@ -25,11 +25,13 @@ export function describeMachine(): Machine {
   };
 }
 
+const CODE = [":/", ":(top,exclude)bench/results"];
+
 function readCommit(): string {
   const git = (...args: string[]) =>
     execFileSync("git", args, { cwd: import.meta.dirname, encoding: "utf8", stdio: "pipe" }).trim();
   try {
-    const changed = git("status", "--porcelain", "--untracked-files=no") !== "";
+    const changed = git("status", "--porcelain", "--untracked-files=no", "--", ...CODE) !== "";
     return `${git("rev-parse", "--short=12", "HEAD")}${changed ? "+" : ""}`;
   } catch {
     return "unknown";
