@@ -24,6 +24,7 @@ const RATES = { API_RATE_PER_SECOND: "100000", API_BURST: "100000" };
 
 export const scenario: Scenario = {
   question: `latency of the API at ${PER_SECOND} requests/s, and statements per request`,
+  takes: [],
   run: runApi,
 };
 

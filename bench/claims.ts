@@ -36,6 +36,7 @@ const RETENTION = { succeededMs: DAY_MS, endedMs: DAY_MS };
 
 export const scenario: Scenario = {
   question: "what a claim takes among dead entries, jobs ahead, waiting jobs and a heavy tenant",
+  takes: ["quick", "rounds"],
   run: runClaims,
 };
 

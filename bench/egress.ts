@@ -25,6 +25,7 @@ const PATHS = ["warm", "close"] as const;
 
 export const scenario: Scenario = {
   question: "calls per second with the egress guard on against off",
+  takes: [],
   run: runEgress,
 };
 

@@ -39,6 +39,7 @@ const RETENTION = { succeededMs: 3_600_000, endedMs: 14 * DAY_MS };
 
 export const scenario: Scenario = {
   question: "jobs a second and a tick's time with 50 thousand, 500 thousand and 5 million rows",
+  takes: ["quick", "rounds", "seed"],
   run: runGrowth,
 };
 

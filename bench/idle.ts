@@ -30,6 +30,7 @@ const P99_MAX_MS = 300;
 
 export const scenario: Scenario = {
   question: "what ten executors and two schedulers cost that have nothing to do, and run-now then",
+  takes: ["quick", "executors", "seconds", "seed"],
   run: runIdle,
 };
 

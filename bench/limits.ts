@@ -36,6 +36,7 @@ const SILENT = { info() {}, warn() {}, error() {} };
 
 export const scenario: Scenario = {
   question: "what an endpoint with a limit sees, and what is lost to the limit",
+  takes: ["quick", "executors"],
   run: runLimits,
 };
 

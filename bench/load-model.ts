@@ -35,8 +35,11 @@ export interface LoadModelOptions {
   readonly peakAtMs: number;
   /** 1 is the model; 0.01 is a hundredth of its tenants, tasks and executions a second. */
   readonly scale: number;
-  /** `mixed` is the model's; `reachable` is without those that are down; `instant` answers every call at once, to compare with raw calls. */
-  readonly endpoints: "mixed" | "reachable" | "instant";
+  /**
+   * `mixed` is the model's; `reachable` is without those that are down; `instant` answers every call at once, to compare with raw
+   * calls; `delayMs` all after so long.
+   */
+  readonly endpoints: "mixed" | "reachable" | "instant" | { readonly delayMs: number };
   /** Other numbers of tasks by period than the model's. */
   readonly steady?: readonly (readonly [count: number, seconds: number])[];
   readonly peakTasks?: number;
@@ -147,6 +150,7 @@ function pickEndpoint(unit: () => number, options: LoadModelOptions, tail: strin
   const [kind, amount] = [unit(), unit()];
   const targetUrl =
     targets.length === 1 ? targets[0] : targets[Math.floor(unit() * targets.length)];
+  if (typeof endpoints === "object") return `${targetUrl}/delay/${endpoints.delayMs}/${tail}`;
   if (endpoints === "instant") return `${targetUrl}/ok/0/${tail}`;
   if (kind < 0.8) return `${targetUrl}/delay/${Math.floor(amount * 21)}/${tail}`;
   if (kind < 0.92) return `${targetUrl}/delay/${50 + Math.floor(amount * 451)}/${tail}`;

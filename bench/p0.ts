@@ -30,6 +30,7 @@ interface Standing {
 
 export const scenario: Scenario = {
   question: "does one job of each kind end as it should",
+  takes: [],
   run: runP0,
 };
 

@@ -24,6 +24,7 @@ const P99_MAX_MS = [1_000, 20_000, 180_000, 1_200_000];
 
 export const scenario: Scenario = {
   question: "how late jobs are at the average load of 38 a second, and what they cost",
+  takes: ["quick", "seed", "seconds", "executors", "soak"],
   run: runP1,
 };
 

@@ -23,6 +23,7 @@ const ROUNDS = 9;
 export const scenario: Scenario = {
   question:
     "jobs a second end to end with 1, 2 and 3 executors, beside raw undici on the same target",
+  takes: ["quick", "rounds", "seed", "executors", "tls", "delay", "materialise", "cold", "profile"],
   run: runP2,
 };
 

@@ -5,5 +5,6 @@ import type { Scenario } from "./scenario.ts";
 
 export const scenario: Scenario = {
   question: "what an executor that is killed costs: lost, duplicates, seconds until its jobs run",
+  takes: ["quick", "rounds", "seed"],
   run: (context) => runFaultBench(killExecutor, context),
 };

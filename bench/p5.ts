@@ -7,6 +7,7 @@ const QUICK_AWAY_MS = 5_000;
 
 export const scenario: Scenario = {
   question: "what MySQL away for 30 s costs: lost, duplicates, seconds until all is as before",
+  takes: ["quick", "rounds", "seed"],
   run: (context) =>
     runFaultBench(context.options.quick ? mysqlKilled(QUICK_AWAY_MS) : mysqlAway, context),
 };

@@ -36,6 +36,7 @@ const HANGING: Herd = {
 
 export const scenario: Scenario = {
   question: "how much later others' jobs are beside a tenant whose endpoint hangs",
+  takes: ["quick", "rounds", "seed", "seconds", "executors"],
   run: runP6,
 };
 

@@ -51,6 +51,7 @@ const HIGH: Herd = {
 export const scenario: Scenario = {
   question:
     "how late others are beside a tenant with 50 times their load, and low under constant high",
+  takes: ["quick", "rounds", "seed", "seconds", "executors"],
   run: runP7,
 };
 

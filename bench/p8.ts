@@ -41,6 +41,7 @@ const STARTED_MS = 10_000;
 const RETENTION = { succeededMs: 3_600_000, endedMs: 14 * 86_400_000 };
 export const scenario: Scenario = {
   question: `a scheduler tick of ${TASKS} tasks against its bare two statements, with 0 and 1 ms to MySQL`,
+  takes: [],
   run: runP8,
 };
 

@@ -32,6 +32,7 @@ const LOOKED_UP_AT_ONCE = 50;
 
 export const scenario: Scenario = {
   question: `rows a second from MySQL to Cassandra, with ${ROWS.toLocaleString("en")} rows, and none lost when it is killed`,
+  takes: [],
   run: runP9,
 };
 

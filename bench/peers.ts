@@ -42,6 +42,7 @@ const SLOWEST_MS = 500;
 
 export const scenario: Scenario = {
   question: "jobs a second beside other job queues, same target, same payload, all durable",
+  takes: ["quick", "rounds", "seed", "cold"],
   run: runPeers,
 };
 

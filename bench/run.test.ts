@@ -24,6 +24,13 @@ test("an unknown option is refused with one line that says how it is used", () =
   assert.match(stderr, /^bench: usage: npm run bench -- <scenario> \[--json FILE\] .*\n$/);
 });
 
+test("an option that the scenario does not take is refused with one line that says which it takes", () => {
+  const { status, stderr } = run("p8", "--quick");
+  assert.equal(status, 2);
+  assert.equal(stderr, "bench: p8 does not take --quick; it takes none\n");
+  assert.match(run("p6", "--delay", "50").stderr, /^bench: p6 does not take --delay; .* --rounds /);
+});
+
 test("a table has aligned columns, numbers to the right", () => {
   const rows = [
     ["case", "ms"],

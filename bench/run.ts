@@ -2,10 +2,10 @@
  * `npm run bench -- <scenario> [--json FILE]`: runs one scenario and prints a table; the last line of stdout is one JSON object
  * with the figures, the machine and `"pass": true|false`. Progress goes to stderr. Exit code 0 only when it passes.
  *
- * `--save` keeps the figures, and the chart where there is one, in bench/results/. The load benches take `--quick`, `--seed N`,
- * `--seconds N`, `--executors N`, `--rounds N`, `--tls N` (p2, p3: N origins over TLS), `--delay N` (p2: endpoints take N ms), `--materialise`
- * (p2: from tasks that are due), `--cold` (p2, p3, peers: no warm-up but for connections), `--soak` (p1) and `--profile DIR` (CPU
- * profiles of the executors).
+ * `--save` keeps the figures, and the chart where there is one, in bench/results/. Each scenario says which of the others it takes:
+ * `--quick`, `--seed N`, `--seconds N`, `--executors N`, `--rounds N`, `--tls N` (N origins over TLS), `--delay N` (endpoints take N ms),
+ * `--materialise` (from tasks that are due), `--cold` (no warm-up but for connections), `--soak` and `--profile DIR` (CPU profiles of
+ * the executors).
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -48,6 +48,8 @@ interface Arguments {
   readonly name: string;
   readonly jsonFiles: readonly string[];
   readonly chartFile: string | null;
+  /** Names of the scenario's options that were given. */
+  readonly given: readonly string[];
   readonly options: BenchOptions;
 }
 
@@ -101,6 +103,9 @@ function readArguments(args: readonly string[]): Arguments {
       name,
       jsonFiles: [...(values.json === undefined ? [] : [values.json]), ...saved],
       chartFile: values.save ? `${kept}.svg` : null,
+      given: Object.entries(values).flatMap(([option, value]) =>
+        option === "json" || option === "save" || value === false ? [] : [option],
+      ),
       options,
     };
   } catch (error) {
@@ -108,6 +113,14 @@ function readArguments(args: readonly string[]): Arguments {
     const usage = `usage: npm run bench -- <scenario> [--json FILE] [--save] [--quick] [--seed N] [--seconds N] [--executors N] [--rounds N] [--tls ORIGINS] [--delay MS] [--materialise] [--cold] [--soak] [--profile DIR]; scenarios: ${known}`;
     throw new UsageError(usage, { cause: error });
   }
+}
+
+/** Figures of a run whose option was not looked at would be kept as those of a variant. */
+function refuseOthers(name: string, { takes }: Scenario, given: readonly string[]): void {
+  const others = given.filter((option) => !takes.some((taken) => taken === option));
+  if (others.length === 0) return;
+  const known = takes.length === 0 ? "none" : takes.map((option) => `--${option}`).join(" ");
+  throw new UsageError(`${name} does not take --${others[0]}; it takes ${known}`);
 }
 
 function readNumber(name: string, text: string | undefined): number | null {
@@ -122,8 +135,9 @@ function writeResult(file: string, text: string): void {
 }
 
 async function main(): Promise<number> {
-  const { name, jsonFiles, chartFile, options } = readArguments(process.argv.slice(2));
+  const { name, jsonFiles, chartFile, given, options } = readArguments(process.argv.slice(2));
   const scenario = await (SCENARIOS[name] as () => Promise<Scenario>)();
+  refuseOthers(name, scenario, given);
   const stopping = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.on(signal, () => stopping.abort(new SetupError(`stopped by ${signal}`)));

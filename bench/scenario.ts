@@ -10,7 +10,20 @@ export type Figure =
   | readonly Figure[]
   | { readonly [name: string]: Figure };
 
-/** What the load benches may be asked for; the others take no notice. */
+/** What a scenario may be asked for, by the names of the command line. */
+export type OptionName =
+  | "quick"
+  | "seed"
+  | "seconds"
+  | "executors"
+  | "rounds"
+  | "tls"
+  | "delay"
+  | "materialise"
+  | "cold"
+  | "soak"
+  | "profile";
+
 export interface BenchOptions {
   /** Sizes that show that it works, in seconds; the figures say nothing. */
   readonly quick: boolean;
@@ -25,11 +38,11 @@ export interface BenchOptions {
   readonly tls: number;
   /** Processes make only a few calls before they are measured. */
   readonly cold: boolean;
-  /** p2: how long endpoints take, ms; 0: they answer at once. */
+  /** How long endpoints take, ms; 0: they answer at once. */
   readonly delayMs: number;
-  /** p2: from tasks that are due, rather than from jobs that are made. */
+  /** From tasks that are due, rather than from jobs that are made. */
   readonly materialise: boolean;
-  /** p1: half an hour of it, with memory, handles and lag over time. */
+  /** Half an hour of it, with memory, handles and lag over time. */
   readonly soak: boolean;
   /** Where executors leave their CPU profiles. */
   readonly profileDir: string | null;
@@ -58,5 +71,7 @@ export interface ScenarioOutcome {
 export interface Scenario {
   /** The question that it answers, for the list of scenarios. */
   readonly question: string;
+  /** Others are refused. */
+  readonly takes: readonly OptionName[];
   run(context: ScenarioContext): Promise<ScenarioOutcome>;
 }

@@ -69,15 +69,22 @@ test("p2 from due tasks tells its ratio to raw calls, beside slow endpoints the 
   numbers(slow, "perSecond");
 });
 
-test("p3 tells lag by priority and the drain's ratio to raw calls, of every job of the peak", async () => {
+test("p3 tells lag by priority, the drain's ratio to raw calls and the speed of more executors, of every job of the peak", async () => {
   const figures = await runQuick("p3");
-  numbers(figures, "drainMs", "drainToRaw", "statementsPerJob");
+  assert.deepEqual(figures.executors, [1, 2, 3]);
+  numbers(figures, "drainMs", "drainToRaw", "speedToOne", "statementsPerJob");
   lagOf(figures.lag, "critical", "high", "normal", "low");
   const calls = Object.values(figures.lag as Json).map((lag) => Number((lag as Json).calls));
   assert.equal(
     calls.reduce((sum, count) => sum + count, 0),
     figures.jobs,
   );
+});
+
+test("p3 beside slow endpoints leaves raw calls out", async () => {
+  const figures = await runQuick("p3", "--delay", "5", "--executors", "2");
+  assert.deepEqual([figures.executors, figures.rawMs], [[2], [null, null]]);
+  lagOf(figures.lag, "critical", "normal");
 });
 
 for (const [scenario, herds] of [
