@@ -24,7 +24,7 @@ describe("locking reads", () => {
     await seedRows(databases, { tasks: ROWS, jobs: ROWS });
     const { mysqlUrl, databasePrefix } = databases;
     const database = shardDatabase("0", databasePrefix);
-    pool = openPool({ mysqlUrl, database, size: 2, logger: null });
+    pool = openPool({ mysqlUrl, database, size: 4, logger: null });
   });
   after(async () => {
     await pool.close();
@@ -95,6 +95,42 @@ describe("locking reads", () => {
     );
     const heads = branches.map(({ head }) => head.jobId);
     assert.deepEqual([ids[0], ids[70]], heads.slice(0, 2));
+  });
+
+  test("claims at once, beside dead entries and waiting jobs, each lock an index entry and a row a job, no gap", async (t) => {
+    const [server] = await databases.run("SELECT @@performance_schema AS isOn");
+    if (Number(server?.isOn) === 0) return t.skip("the server's performance_schema is off");
+    const old = await pool.acquire();
+    const claimers = [await pool.acquire(), await pool.acquire(), await pool.acquire()];
+    try {
+      await old.write("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+      await old.write("START TRANSACTION WITH CONSISTENT SNAPSHOT");
+      const first = "status = 'pending' AND queue = 0 ORDER BY due_at LIMIT";
+      await databases.run(`UPDATE jobs SET status = 'succeeded' WHERE ${first} 150`);
+      await databases.run(`UPDATE jobs SET status = 'waiting' WHERE ${first} 50`);
+      for (const claimer of claimers) {
+        const branches = [0, 16, 32, 48].map((queue) => ({ queue, limit: 60, head: null }));
+        const workerId = makeWorkerId(new Uint8Array(16));
+        const sql = selectClaimableSql({ workerId, branches, aheadMs: 200_000, limit: 100 });
+        await claimer.write("BEGIN");
+        const jobs = (await claimer.select(sql)).filter(([, id]) => id !== null);
+        assert.equal(jobs.length, 100);
+        const [[connection] = []] = await claimer.select("SELECT CONNECTION_ID()");
+        const locks = await databases.run(
+          `SELECT index_name, lock_mode, COUNT(*) AS n FROM performance_schema.data_locks JOIN performance_schema.threads USING (thread_id)
+           WHERE processlist_id = ${connection} AND lock_type = 'RECORD' AND object_name = 'jobs' GROUP BY 1, 2 ORDER BY 1`,
+        );
+        assert.deepEqual(
+          locks.map((lock) => Object.values(lock).map(String)),
+          [
+            ["PRIMARY", "X,REC_NOT_GAP", "100"],
+            ["queue", "X,REC_NOT_GAP", "100"],
+          ],
+        );
+      }
+    } finally {
+      await Promise.all([old, ...claimers].map(giveBack));
+    }
   });
 
   test("a filter outside the index locks what it does not return: what a claim must never do", async () => {
