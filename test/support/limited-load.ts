@@ -4,6 +4,7 @@ import { systemClock } from "#adapters/system/clock.ts";
 import { systemRandom } from "#adapters/system/random.ts";
 import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import { BULK_TASKS_MAX } from "#core/domain/limits.ts";
+import type { Priority } from "#core/domain/queue.ts";
 import { QUOTAS_DEFAULT } from "#core/domain/quotas.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import { createTasks } from "#core/services/tasks/create-tasks.ts";
@@ -26,16 +27,17 @@ export interface Load {
   /** When they are due, evenly spread over `spreadMs`. */
   readonly atMs: number;
   readonly spreadMs?: number;
+  readonly priority?: Priority;
 }
 
 /** Makes `count` tasks, each due once; answers their ids. */
 export async function addLoad(deps: TaskServiceDeps, load: Load): Promise<TaskId[]> {
-  const { tenantId, url, count, atMs, spreadMs = 0 } = load;
+  const { tenantId, url, count, atMs, spreadMs = 0, priority = "normal" } = load;
   const quotas = { ...QUOTAS_DEFAULT, tasksMax: TASKS_MAX };
   const all = Array.from({ length: count }, (_, i): TaskSettings => {
     const at = new Date(atMs + Math.floor((i * spreadMs) / count)).toISOString();
     return {
-      ...{ name: null, description: null, tags: [], priority: "normal", catchUp: "all" },
+      ...{ name: null, description: null, tags: [], priority, catchUp: "all" },
       ...{ schedule: { type: "at", at }, startAtMs: null, endAtMs: null, timeoutMs: 30_000 },
       request: { method: "POST", url: `${url}/${i}`, headers: {}, body: null, bodyBase64: null },
       retry: {
