@@ -49,6 +49,7 @@ export interface Leg {
   readonly schedulerCpuUs: number;
   readonly mysqlCpuUs: number;
   readonly targetCpuUs: number;
+  readonly executorsMib: number;
   /** A job. */
   readonly statements: number;
   readonly callsPerConnection: number;
@@ -151,6 +152,7 @@ async function measure(
     schedulerCpuUs: each(after.schedulersCpuMs - before.schedulersCpuMs),
     mysqlCpuUs: each(after.mysqlCpuMs - before.mysqlCpuMs),
     targetCpuUs: each(after.targetCpuMs - before.targetCpuMs),
+    executorsMib: after.executorsMib,
     statements: (after.statements - before.statements) / jobs,
     callsPerConnection: jobs / (await target.connections()),
     mostAtOnce: await target.most(),

@@ -58,6 +58,7 @@ function summarize({ raw, drains, again }: Measured) {
       targetCpuUs: middle((leg) => leg.targetCpuUs),
       // What a machine whose cores are all busy has to do for a job, in raw calls: steadier than the time it took.
       cpuToRaw: middle(cpuUs) / rawCpuUs,
+      executorsMib: middle((leg) => leg.executorsMib),
       statements: middle((leg) => leg.statements),
       callsPerConnection: middle((leg) => leg.callsPerConnection),
       mostAtOnce: middle((leg) => leg.mostAtOnce),
@@ -122,6 +123,7 @@ export function judge(measured: Measured, plan: Plan, options: BenchOptions): Sc
       mysqlCpuUs: column((row) => row.mysqlCpuUs, 0),
       targetCpuUs: column((row) => row.targetCpuUs, 0),
       cpuToRaw: column((row) => row.cpuToRaw, 2),
+      executorsMib: column((row) => row.executorsMib, 0),
       statementsPerJob: column((row) => row.statements, 4),
       callsPerConnection: column((row) => row.callsPerConnection, 1),
       mostAtOnce: column((row) => row.mostAtOnce, 0),
@@ -149,6 +151,7 @@ const HEADS = [
   "MySQL CPU",
   "target CPU",
   "CPU ÷ raw",
+  "executors' MiB",
   "statements/job",
   "calls/connection",
   "most at once",
@@ -163,7 +166,7 @@ function tableOf(rows: readonly Row[], raw: readonly RawLeg[], rawPerSecond: num
   const rawRow = ["raw undici", number(rawPerSecond), "1.00", "", clientUs, "", "", targetUs];
   return [
     HEADS,
-    ...(raw.length > 0 ? [[...rawRow, "1.00", "", "", ""]] : []),
+    ...(raw.length > 0 ? [[...rawRow, "1.00", "", "", "", ""]] : []),
     ...rows.map((row) => [
       nameOf(row.executors),
       number(row.perSecond),
@@ -174,6 +177,7 @@ function tableOf(rows: readonly Row[], raw: readonly RawLeg[], rawPerSecond: num
       us(row.mysqlCpuUs),
       us(row.targetCpuUs),
       number(row.cpuToRaw, 2),
+      number(row.executorsMib),
       number(row.statements, 4),
       number(row.callsPerConnection, 1),
       // Where an endpoint answers at once, none waits at the target for another.
