@@ -234,8 +234,8 @@ function acquireRaw(
 }
 
 /**
- * A new connection, once its settings are as they should be. Where that takes too long for this caller it goes on, for as long as any
- * statement may take, and the next one has the connection: a server that is slow would else never have one ready.
+ * A new connection, once its settings are as they should be. Where that takes too long for this caller it goes on, and the next one
+ * has the connection: a server that is slow would else never have one ready.
  */
 function readyInTime(
   connection: Connection,
@@ -301,8 +301,10 @@ function settingsChecker(logger: Logger | null): (session: Session) => Promise<v
   let warned = false;
   let warnedOfPackets = false;
   return async (session) => {
+    // Meanwhile it has a place that another may need: one that says nothing gives it up sooner than a statement's deadline.
     const [row] = await session.select(
       "SELECT @@SESSION.transaction_isolation, @@SESSION.wait_timeout, @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_mode, @@SESSION.max_allowed_packet",
+      ACQUIRE_MS,
     );
     const [isolation, waitSeconds, lockWaitSeconds, modes, packetBytes] = row ?? [];
     if (Number(packetBytes) < PACKET_BYTES_MIN && !warnedOfPackets) {
@@ -325,7 +327,8 @@ function settingsChecker(logger: Logger | null): (session: Session) => Promise<v
       changes.push("sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ENGINE_SUBSTITUTION'");
     }
     if (changes.length === 0) return;
-    await session.write(`SET ${changes.map((change) => `SESSION ${change}`).join(", ")}`);
+    const set = changes.map((change) => `SESSION ${change}`).join(", ");
+    await session.write(`SET ${set}`, ACQUIRE_MS);
     if (warned) return;
     warned = true;
     logger?.warn("MySQL is not set up as it should be: each connection sets it for itself", {

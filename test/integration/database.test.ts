@@ -9,6 +9,7 @@ import { IDLE_MS } from "#adapters/mysql/deadlines.ts";
 import { openPool } from "#adapters/mysql/pool.ts";
 import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
 import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
+import { START_WINDOW_MS } from "#core/domain/limits.ts";
 import type { LogFields, Logger } from "#core/ports/logger.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import { makeTestDatabases, openProxyOf, type TestDatabases, throughProxy } from "./databases.ts";
@@ -372,6 +373,30 @@ describe("database", () => {
       slow.setRoundTripMs(0);
       await opened.close();
       await slow.close();
+    }
+  });
+
+  test("a new connection that says nothing any more leaves its place before a worker that cannot renew has to stop", async () => {
+    const { mysqlUrl, databasePrefix } = databases;
+    const proxy = await openProxyOf(mysqlUrl);
+    const opened = openDatabase({
+      mysqlUrl: throughProxy(mysqlUrl, proxy),
+      database: shardDatabase("0", databasePrefix),
+      poolSize: 1,
+      logger: null,
+    });
+    try {
+      // What is asked first of every new connection.
+      const held = proxy.addFault({ kind: "hold", at: "SELECT @@SESSION" });
+      await assert.rejects(opened.select("SELECT 1", SHORT_MS), StoreUnavailable);
+      assert.equal(held.struck, 1);
+      const ms = await timed(async () => {
+        while (!(await opened.select("SELECT 1", SHORT_MS).catch(() => null)));
+      });
+      assert.ok(ms < START_WINDOW_MS - 2_000, `${ms} ms`);
+    } finally {
+      await opened.close();
+      await proxy.close();
     }
   });
 });
