@@ -107,14 +107,14 @@ describe("figures of a cell", () => {
       workers({ dueSoonPerExecutor: 30_000 }),
     ],
     ["dueSoonPerExecutor is 0", workers({ dueSoonPerExecutor: 0 })],
-    // 28 for each executor, and two for each of 400 environments: at its rate, the API answers two ways 200 requests in a second.
-    ["1024 connections to MySQL", workers({ executorsMax: 8 })],
+    // 28 for each executor and scheduler, and two for each of 400 environments: at its rate, the API answers two ways 200 requests in a second.
+    ["1024 connections to MySQL", workers({ executorsMax: 6 })],
     ["8 ACU bear 1000", api({ ratePerSecond: 300, burst: 300 })],
     [
-      "65 executors leave 9 % of 2000 connections to MySQL for the proxy",
+      "65 executors and schedulers leave 9 % of 2000 connections to MySQL for the proxy",
       of({
         ...proxied,
-        workers: { ...proxied.workers, executorsMax: 65, dueSoonPerExecutor: 1_000 },
+        workers: { ...proxied.workers, executorsMax: 63, dueSoonPerExecutor: 1_000 },
       }),
     ],
     ["16 ACU bear 2000", of({ ...proxied, data: { ...proxied.data, proxy: false } })],
@@ -149,12 +149,12 @@ describe("figures of a cell", () => {
     });
   }
 
-  it("takes as many executors as MySQL has connections for", () => {
-    for (const fits of [workers({ executorsMax: 7 }), data({ acuMax: 8 }), of(proxied)])
+  it("takes as many workers as MySQL has connections for", () => {
+    for (const fits of [workers({ executorsMax: 5 }), data({ acuMax: 8 }), of(proxied)])
       assert.equal(validateStage(fits), fits);
   });
 
-  it("reckons with the pools that an executor has", () => {
+  it("reckons with the pools that a worker has", () => {
     const pools = ["shards.ts", "control-store.ts"].flatMap((file) => {
       const path = resolve(import.meta.dirname, "../../adapters/mysql", file);
       return [...readFileSync(path, "utf8").matchAll(/POOL_SIZE = (\d+);/g)].map(([, n]) =>
