@@ -7,7 +7,7 @@ import { TimedCache } from "./timed-cache.ts";
 
 function openCache() {
   const clock = new ManualClock();
-  const bounds = { knownMs: 1_000, knownMsMax: 9_000, noneMs: 100, sizeMax: 2 };
+  const bounds = { knownMs: 1_000, knownMsMax: 9_000, noneMs: 100, refusedMs: 1_000, sizeMax: 2 };
   const cache = new TimedCache<string>({ clock, ...bounds });
   const asked: string[] = [];
   const get = (key: string, value: string | null = key) =>

@@ -6,8 +6,6 @@ import { SecretsUnavailable } from "#core/ports/secrets.ts";
 
 /** Whoever takes longer to answer counts as one that does not, where there is a value to go on with. */
 const PATIENCE_MS = 1_000;
-/** What says that it cannot serve now is not asked again for so long, and whoever wants the value meanwhile is told the same. */
-const REFUSED_MS = 1_000;
 
 export interface TimedCacheOptions {
   readonly clock: Pick<Clock, "monotonicMs" | "setTimer">;
@@ -17,6 +15,11 @@ export interface TimedCacheOptions {
   readonly knownMsMax: number;
   /** How long "there is none" is remembered. */
   readonly noneMs: number;
+  /**
+   * What says that it cannot serve now is not asked again for so long, and whoever wants the value meanwhile is told the same. By a
+   * timer, which does not run in a frozen function: 0 for what functions want.
+   */
+  readonly refusedMs: number;
   readonly sizeMax: number;
 }
 
@@ -85,7 +88,7 @@ export class TimedCache<V> {
       forgetOldest(this.#entries, this.#options.sizeMax);
       return value;
     } catch (error) {
-      if (error instanceof SecretsUnavailable) keptMs = REFUSED_MS;
+      if (error instanceof SecretsUnavailable) keptMs = this.#options.refusedMs;
       throw error;
     } finally {
       if (keptMs === 0) this.#asked.delete(key);

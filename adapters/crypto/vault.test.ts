@@ -146,6 +146,23 @@ test("while the master key is away, what is unwrapped serves for an hour, and no
   assert.equal((await vault.open(PLACE, sealed))?.reveal(), TEXT);
 });
 
+test("a master key that does not serve is asked once a second for what opens, by each request for what seals: no timer runs in a frozen function", async () => {
+  const world = open();
+  const { another, asked, clock } = world;
+  const sealed = await another().seal(PLACE, new Secret(TEXT));
+  world.away = true;
+  const vault = another();
+  const before = { ...asked };
+  for (const _ of [1, 2, 3]) {
+    await assert.rejects(vault.open(PLACE, sealed), SecretsUnavailable);
+    await assert.rejects(vault.seal(PLACE, new Secret("x")), SecretsUnavailable);
+    await clock.advance(300);
+  }
+  assert.deepEqual([asked.unwrap - before.unwrap, asked.generate - before.generate], [1, 3]);
+  world.away = false;
+  await vault.seal(PLACE, new Secret("x"));
+});
+
 test("while the master key is slow, what is unwrapped serves: a second is waited, then no more until it answers", async () => {
   const world = open();
   const { another, clock, asked } = world;

@@ -11,6 +11,7 @@ import {
   DATA_KEY_KNOWN_MS_MAX,
   DATA_KEY_REFUSED_MS,
   DATA_KEYS_KNOWN_MAX,
+  OPENING_REFUSED_MS,
   SEALING_KEY_MS,
 } from "#core/domain/limits.ts";
 import { Secret } from "#core/domain/secret.ts";
@@ -44,6 +45,7 @@ export function openVault({ masterKey, storeOf, clock }: VaultOptions): Vault {
     knownMs,
     knownMsMax,
     noneMs: DATA_KEY_REFUSED_MS,
+    refusedMs: 0,
     sizeMax: DATA_KEYS_KNOWN_MAX,
   });
   const unwrapped = cache(DATA_KEY_KNOWN_MS, DATA_KEY_KNOWN_MS_MAX);
@@ -51,7 +53,8 @@ export function openVault({ masterKey, storeOf, clock }: VaultOptions): Vault {
   const sealing = new TimedCache<{ id: string; plain: Uint8Array }>(
     cache(SEALING_KEY_MS, SEALING_KEY_MS),
   );
-  const opening = new TimedCache<Uint8Array>(unwrapped);
+  // What executors want for every call that they make meanwhile.
+  const opening = new TimedCache<Uint8Array>({ ...unwrapped, refusedMs: OPENING_REFUSED_MS });
   const marking = new TimedCache<Uint8Array>(unwrapped);
 
   async function makeKey(context: KeyContext): Promise<WrappedKey & { plain: Uint8Array }> {
