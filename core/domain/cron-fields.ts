@@ -86,6 +86,13 @@ const KINDS: readonly FieldKind[] = [
   },
 ];
 
+/** How EventBridge writes schedules, and what to give here. */
+const INSTEAD_OF_WRAPPED = [
+  ["cron(", "give the fields alone, an expression of EventBridge without its year"],
+  ["rate(", 'give {"type": "every", "seconds": …}'],
+  ["at(", 'give {"type": "at", "at": …}'],
+] as const;
+
 /** Thrown inside this file only: why a token was refused. */
 class TokenRefused extends Error {}
 
@@ -97,6 +104,21 @@ export function readCron(text: string): CronReading {
     if (error instanceof TokenRefused) return { kind: "invalid", message: error.message };
     throw error;
   }
+}
+
+/**
+ * The same of an expression that somebody has just written. It refuses what can be read, but hardly as it was meant: six fields of
+ * EventBridge begin with minutes and end with the year, and the third or fifth is "?". What is stored goes on as it was read.
+ */
+export function readNewCron(text: string): CronReading {
+  const parts = text.trim().split(/[ \t]+/);
+  const kinds = parts.length === 5 ? KINDS.slice(1) : KINDS;
+  const misread = kinds.find(
+    ({ name }, i) => parts[i] === "?" && name !== "dayOfMonth" && name !== "dayOfWeek",
+  );
+  if (misread === undefined || text.includes("(")) return readCron(text);
+  const message = `${misread.title} "?" is not supported: only the day of month or of week may be "?"; six fields begin with seconds, an expression of EventBridge is given without its year`;
+  return { kind: "invalid", message };
 }
 
 function readExpression(trimmed: string): CronReading {
@@ -112,6 +134,10 @@ function readExpression(trimmed: string): CronReading {
     throw new TokenRefused(`${quote(trimmed)} is not supported; there are ${known}`);
   }
   const parts = expanded.split(" ");
+  const [begin = ""] = parts;
+  const wrapped = INSTEAD_OF_WRAPPED.find(([wrapper]) => begin.startsWith(wrapper));
+  if (wrapped !== undefined)
+    throw new TokenRefused(`${quote(begin)} is not supported: ${wrapped[1]}`);
   if (parts.length !== 5 && parts.length !== 6) {
     throw new TokenRefused(
       `has ${parts.length} ${parts.length === 1 ? "field" : "fields"}; expected 5 (minute, hour, day of month, month, day of week) or 6 (seconds first)`,

@@ -7,7 +7,7 @@
 
 import { BoundedCache } from "./bounded-cache.ts";
 import { LAST_INSTANT_MS, nextCronRun } from "./cron.ts";
-import { readCron } from "./cron-fields.ts";
+import { readCron, readNewCron } from "./cron-fields.ts";
 import { OperatingError } from "./errors.ts";
 import type { FieldProblem } from "./field-problem.ts";
 import { EVERY_SECONDS_MAX } from "./limits.ts";
@@ -117,7 +117,7 @@ function parseCron({ expression, timezone = "UTC" }: Record<string, unknown>): P
     zone === null ? [{ field: "timezone", message: zoneMessage(timezone) }] : [];
   const reading =
     typeof expression === "string"
-      ? readCron(expression)
+      ? readNewCron(expression)
       : { kind: "invalid" as const, message: 'must be text, such as "0 9 * * *"' };
   if (reading.kind === "invalid") {
     problems.unshift({ field: "expression", message: reading.message });
