@@ -25,7 +25,7 @@ export type TaskInput = {
     /** An instant from which the runs are counted, both ways; the epoch if none is given. */
     readonly anchor?: string;
   };
-  /** What is more urgent goes first; the least urgent still goes. */
+  /** What is more urgent goes first; the least urgent still goes. 99 % of first calls are promised within 1 s (critical), 20 s (high), 3 min (normal), 20 min (low). */
   readonly priority?: "critical" | "high" | "normal" | "low";
   readonly request: {
     readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -116,7 +116,7 @@ export type TaskPatch = {
     /** An instant from which the runs are counted, both ways; the epoch if none is given. */
     readonly anchor?: string;
   };
-  /** What is more urgent goes first; the least urgent still goes. */
+  /** What is more urgent goes first; the least urgent still goes. 99 % of first calls are promised within 1 s (critical), 20 s (high), 3 min (normal), 20 min (low). */
   readonly priority?: "critical" | "high" | "normal" | "low" | null;
   readonly request?: {
     readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | null;
@@ -247,7 +247,7 @@ export type Task = {
   readonly name: string;
   readonly description: string | null;
   readonly tags: readonly (string)[];
-  /** A task is completed when its schedule has no run left. */
+  /** A task is completed when its schedule has no run left to be planned: the last one may still be ahead, by 30 s or, at peaks, 5 min. */
   readonly status: "active" | "paused" | "completed";
   /** In canonical form: with the zone's own name, and every default filled in. */
   readonly schedule: {
@@ -324,7 +324,7 @@ export type ListedTask = {
   readonly name: string;
   readonly description: string | null;
   readonly tags: readonly (string)[];
-  /** A task is completed when its schedule has no run left. */
+  /** A task is completed when its schedule has no run left to be planned: the last one may still be ahead, by 30 s or, at peaks, 5 min. */
   readonly status: "active" | "paused" | "completed";
   /** In canonical form: with the zone's own name, and every default filled in. */
   readonly schedule: {
@@ -429,7 +429,7 @@ export type Job = {
   readonly scheduledAt: string;
   /** When the next call may be sent, or the last one might. */
   readonly runAt: string;
-  /** Calls so far, the one under way included. */
+  /** Calls so far, the one under way included; a due job that is `running` may still wait for its turn, for at most half a minute. */
   readonly attempt: number;
   readonly maxAttempts: number;
   /** The newest 30, in their order. */
@@ -440,7 +440,7 @@ export type Job = {
     readonly claimedAt: string | null;
     /** When it was sent. */
     readonly startedAt: string;
-    /** Sent minus `runAt` of this attempt, at which it was due. */
+    /** Sent minus due: of the first attempt of `trigger: schedule` `scheduledAt`, of any other its `runAt`. */
     readonly lagMs: number;
     /** From `startedAt` to the end. */
     readonly durationMs: number;
@@ -460,7 +460,7 @@ export type Job = {
     readonly responseBody: string | null;
   })[];
   readonly finishedAt: string | null;
-  /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
+  /** Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
@@ -518,7 +518,7 @@ export type ListedJob = {
   readonly scheduledAt: string;
   /** When the next call may be sent, or the last one might. */
   readonly runAt: string;
-  /** Calls so far, the one under way included. */
+  /** Calls so far, the one under way included; a due job that is `running` may still wait for its turn, for at most half a minute. */
   readonly attempt: number;
   readonly maxAttempts: number;
   /** The newest 30, in their order. */
@@ -529,7 +529,7 @@ export type ListedJob = {
     readonly claimedAt: string | null;
     /** When it was sent. */
     readonly startedAt: string;
-    /** Sent minus `runAt` of this attempt, at which it was due. */
+    /** Sent minus due: of the first attempt of `trigger: schedule` `scheduledAt`, of any other its `runAt`. */
     readonly lagMs: number;
     /** From `startedAt` to the end. */
     readonly durationMs: number;
@@ -549,7 +549,7 @@ export type ListedJob = {
     readonly responseBody: string | null;
   })[];
   readonly finishedAt: string | null;
-  /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
+  /** Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
@@ -609,7 +609,7 @@ export type DeadLetter = {
   readonly scheduledAt: string;
   /** When the next call may be sent, or the last one might. */
   readonly runAt: string;
-  /** Calls so far, the one under way included. */
+  /** Calls so far, the one under way included; a due job that is `running` may still wait for its turn, for at most half a minute. */
   readonly attempt: number;
   readonly maxAttempts: number;
   /** The newest 30, in their order. */
@@ -620,7 +620,7 @@ export type DeadLetter = {
     readonly claimedAt: string | null;
     /** When it was sent. */
     readonly startedAt: string;
-    /** Sent minus `runAt` of this attempt, at which it was due. */
+    /** Sent minus due: of the first attempt of `trigger: schedule` `scheduledAt`, of any other its `runAt`. */
     readonly lagMs: number;
     /** From `startedAt` to the end. */
     readonly durationMs: number;
@@ -640,7 +640,7 @@ export type DeadLetter = {
     readonly responseBody: string | null;
   })[];
   readonly finishedAt: string | null;
-  /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
+  /** Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
@@ -702,7 +702,7 @@ export type RetriedDeadLetters = {
 
 export type TestOutcome = {
   readonly status: "succeeded" | "dead" | "cancelled";
-  /** Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
+  /** Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
   readonly statusCode: number | null;
   /** null when an answer came. */

@@ -34,7 +34,11 @@ const attempt = z.strictObject({
   attempt: z.int().describe("As the endpoint got it in `X-Attempt`."),
   claimedAt: answeredInstant.nullable().describe("When an executor took the job."),
   startedAt: answeredInstant.describe("When it was sent."),
-  lagMs: z.int().describe("Sent minus `runAt` of this attempt, at which it was due."),
+  lagMs: z
+    .int()
+    .describe(
+      "Sent minus due: of the first attempt of `trigger: schedule` `scheduledAt`, of any other its `runAt`.",
+    ),
   durationMs: z.number().describe("From `startedAt` to the end."),
   timings: timings.nullable().describe("null when nothing was dialled or sent."),
   statusCode: z.int().nullable(),
@@ -62,7 +66,12 @@ const jobFields = {
   priority: z.enum(PRIORITIES),
   scheduledAt: answeredInstant,
   runAt: answeredInstant.describe("When the next call may be sent, or the last one might."),
-  attempt: z.int().min(0).describe("Calls so far, the one under way included."),
+  attempt: z
+    .int()
+    .min(0)
+    .describe(
+      "Calls so far, the one under way included; a due job that is `running` may still wait for its turn, for at most half a minute.",
+    ),
   maxAttempts: z.int(),
   attempts: z.array(attempt).describe("The newest 30, in their order."),
   finishedAt: answeredInstant.nullable(),
@@ -70,7 +79,7 @@ const jobFields = {
     .string()
     .nullable()
     .describe(
-      "Why it ended as it did, where that is not a success; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`.",
+      "Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`.",
     ),
   retryOf: jobIdText.nullable().describe("The archived job of which it is another try."),
   missed: missed.nullable(),

@@ -213,6 +213,25 @@ test("failures are retried with growing waits, numbered, and end dead when used 
   await endWorld(world);
 });
 
+test("a first attempt counts as late from its second on, however long it was put off; a later one from when it was to be made", async () => {
+  let status = 500;
+  const world = openWorld({ endpoint: () => ({ status }) });
+  const { clock, tables } = world;
+  await clock.advance(500);
+  const id = addJob(tables, 1_000);
+  const job = jobOf(tables, id);
+  const runAtMs = job.runAtMs + 20_000;
+  tables.jobs.set(id, { ...job, runAtMs, dueAtMs: runAtMs });
+  await clock.advance(22_000);
+  status = 200;
+  await clock.advance(60_000);
+  const { status: ended, attempts } = jobOf(tables, id);
+  assert.equal(ended, "succeeded");
+  const lagsMs = Object.values(attempts).map(({ lagMs }) => lagMs);
+  assert.deepEqual(lagsMs, [20_000, 0]);
+  await endWorld(world);
+});
+
 test("a job whose request is gone ends dead with the reason, and holds up nobody", async () => {
   const world = openWorld();
   const { clock, tables, sent } = world;

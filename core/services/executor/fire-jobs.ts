@@ -17,7 +17,7 @@ import {
 import { oneLaneDown, priorityOfQueue } from "#core/domain/queue.ts";
 import { judge, retryDelayMs } from "#core/domain/retry-policy.ts";
 import type { CallOutcome, CallTimings } from "#core/ports/caller.ts";
-import type { JobResult } from "#core/ports/job-store.ts";
+import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { Random } from "#core/ports/random.ts";
 import { resultClass } from "./call/result-class.ts";
@@ -133,7 +133,7 @@ export class Firing {
       this.#busyMs += outcome.durationMs;
       this.#deps.held.remove(held);
       if (outcome.kind === "answered") this.#deps.held.noteIdle(held);
-      outbox.addResult(this.#resultOf(held, outcome, startedAtMs, startedAtMs - job.runAtMs));
+      outbox.addResult(this.#resultOf(held, outcome, startedAtMs, startedAtMs - dueMsOf(job)));
     }
     this.pump();
     this.onEnded(held);
@@ -156,8 +156,8 @@ export class Firing {
     const { job } = held;
     const startedAtMs = Math.floor(database.nowMs());
     // What waited for its own limit is not late by our doing.
-    if (job.attempt === 1 && job.trigger === "schedule" && job.limitKey === null)
-      metrics.observeLagMs(priorityOfQueue(job.queue), startedAtMs - job.scheduledAtMs);
+    if (isFirstOfSchedule(job) && job.limitKey === null)
+      metrics.observeLagMs(priorityOfQueue(job.queue), startedAtMs - dueMsOf(job));
     metrics.count("sent", 1);
     return startedAtMs;
   }
@@ -244,4 +244,13 @@ function keptTimings(timings: CallTimings): AttemptTimings {
   const tenths = (ms: number) => Math.round(ms * 10) / 10;
   const orNull = (ms: number | null) => (ms === null ? null : tenths(ms));
   return [orNull(dnsMs), orNull(connectMs), orNull(tlsMs), orNull(firstByteMs), tenths(totalMs)];
+}
+
+function isFirstOfSchedule({ attempt, trigger }: ClaimedJob): boolean {
+  return attempt === 1 && trigger === "schedule";
+}
+
+/** From when an attempt counts as late: a first one from its second on, also where it was put off because there was no room. */
+function dueMsOf(job: ClaimedJob): number {
+  return isFirstOfSchedule(job) ? job.scheduledAtMs : job.runAtMs;
 }
