@@ -63,12 +63,16 @@ export const JOB_CONTRACTS: Readonly<Record<OperationOf<"jobs-api">, Contract>> 
     query: null,
     body: NOTHING,
     answers: {
-      200: { description: "Cancelled.", schema: jobAnswer, example: CANCELLED_JOB_EXAMPLE },
+      200: {
+        description: "Cancelled, by this request or by one before it.",
+        schema: jobAnswer,
+        example: CANCELLED_JOB_EXAMPLE,
+      },
       202: {
         description:
           "Under way: what is not sent yet is cancelled within 3 s; of a call that is, a success counts and a failure is not retried.",
         schema: jobAnswer,
-        example: { ...CANCELLED_JOB_EXAMPLE, status: "running", finishedAt: null, reason: null },
+        example: { ...CANCELLED_JOB_EXAMPLE, status: "running", finishedAt: null },
       },
     },
     problems: [409],

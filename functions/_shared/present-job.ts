@@ -44,8 +44,9 @@ function present(job: Job, nowMs: number, request: unknown) {
   };
 }
 
-/** Why it ended, or which limit it waits for. */
-function reasonOf({ status, limitKey, reason }: Job): string | null {
+/** Why it ended or is to end, or which limit it waits for. */
+function reasonOf({ status, limitKey, reason, cancelReason }: Job): string | null {
+  if (status === "running") return cancelReason;
   if (status !== "waiting" || limitKey === null) return reason;
   return `waiting: limit of ${endpointOf(limitKey) ?? "all calls"}`;
 }

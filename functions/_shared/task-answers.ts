@@ -73,7 +73,9 @@ const taskFields = {
   tags: z.array(z.string()),
   status: z
     .enum(["active", "paused", "completed"])
-    .describe("A task is completed when its schedule has no run left."),
+    .describe(
+      "A task is completed when its schedule has no run left to be planned: the last one may still be ahead, by 30 s or, at peaks, 5 min.",
+    ),
   schedule: answeredSchedule,
   priority: z.enum(PRIORITIES),
   timeoutSeconds: z.int(),

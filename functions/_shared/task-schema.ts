@@ -190,7 +190,9 @@ const taskFields = {
     .meta({ uniqueItems: true }),
   priority: z
     .enum(PRIORITIES)
-    .describe("What is more urgent goes first; the least urgent still goes."),
+    .describe(
+      "What is more urgent goes first; the least urgent still goes. 99 % of first calls are promised within 1 s (critical), 20 s (high), 3 min (normal), 20 min (low).",
+    ),
   timeoutSeconds: z
     .int()
     .min(TIMEOUT_MS_MIN / 1_000)

@@ -1,11 +1,9 @@
 import type { JobId, TenantId } from "#core/domain/ids.ts";
-import type { Retention } from "#core/domain/job.ts";
-import type { JobServiceDeps, JobWithRequest } from "./get-job.ts";
-import { withRequests } from "./get-job.ts";
-import { readHistory } from "./read-history.ts";
+import { REASON_CANCELLED, type Retention } from "#core/domain/job.ts";
+import { getJob, type JobServiceDeps, type JobWithRequest, withRequests } from "./get-job.ts";
 
 export type Cancelled =
-  /** Ended at once; or marked: what is unsent is cancelled within 3 s, of what is under way a success counts. */
+  /** Ended, now or by an earlier cancel; or marked: what is unsent is cancelled within 3 s, of what is under way a success counts. */
   | ({ readonly kind: "cancelled" | "marked" } & JobWithRequest)
   | { readonly kind: "finished" }
   | { readonly kind: "not-found" }
@@ -27,11 +25,13 @@ export async function cancelJob(
       return { kind, ...found };
     }
     case "finished":
-      return result;
     case "not-found": {
-      const read = await readHistory(deps, (history) => history.find(tenantId, jobId));
-      if (read.kind === "away") return { kind: "history-away" };
-      return { kind: read.value === null ? "not-found" : "finished" };
+      const found = await getJob(deps, tenantId, jobId);
+      if (found.kind !== "found") return found;
+      // Whoever has not heard the answer asks again.
+      const { status, reason } = found.job;
+      const isCancelled = status === "cancelled" && reason === REASON_CANCELLED;
+      return isCancelled ? { ...found, kind: "cancelled" } : { kind: "finished" };
     }
   }
 }
