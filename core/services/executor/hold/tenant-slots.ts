@@ -36,9 +36,9 @@ interface UnderWay {
   calls: number;
   /** Of these, in slots for critical jobs. */
   critical: number;
-  /** Of their slots' `takenAtMs`: the sum, and the last. */
+  /** Of their slots' `takenAtMs`: the sum, and the newest. */
   sumMs: number;
-  lastMs: number;
+  newestMs: number;
 }
 
 export class TenantSlots {
@@ -50,8 +50,8 @@ export class TenantSlots {
   readonly #many = new Set<TenantId>();
   /** In slots for anyone: the sum of their `takenAtMs`. */
   #anySumMs = 0;
-  /** … and the last. */
-  #anyLastMs = Number.NEGATIVE_INFINITY;
+  /** … and the newest. */
+  #anyNewestMs = Number.NEGATIVE_INFINITY;
   readonly #big = new Set<TenantId>();
   readonly #atQuota = new Set<TenantId>();
   readonly #weightOf: WeightOf;
@@ -88,14 +88,14 @@ export class TenantSlots {
   asideAt(nowMs: number): ReadonlySet<TenantId> {
     if (this.#many.size === 0) return NOBODY;
     return new Set(
-      [...this.#many].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= LASTING_MS),
+      [...this.#many].filter((tenantId) => this.#lastedMs(tenantId, nowMs) >= LASTING_MS),
     );
   }
 
   /** Tenants with so many calls that they get no slot for small ones, which have lasted so long: their other jobs wait for those. */
   lastingAt(nowMs: number, lastingMs: number = LASTING_MS): readonly TenantId[] {
     if (this.#big.size === 0) return [];
-    return [...this.#big].filter((tenantId) => this.#lastMs(tenantId, nowMs) >= lastingMs);
+    return [...this.#big].filter((tenantId) => this.#lastedMs(tenantId, nowMs) >= lastingMs);
   }
 
   /**
@@ -104,17 +104,17 @@ export class TenantSlots {
    */
   isStuck(tenantId: TenantId, nowMs: number, forMs: number): boolean {
     if (this.isFree("any") || !this.#big.has(tenantId)) return false;
-    if (!this.#many.has(tenantId) && nowMs - this.#anyLastMs < forMs) return false;
-    return nowMs - (this.#tenants.get(tenantId)?.lastMs ?? nowMs) >= forMs;
+    if (!this.#many.has(tenantId) && nowMs - this.#anyNewestMs < forMs) return false;
+    return nowMs - (this.#tenants.get(tenantId)?.newestMs ?? nowMs) >= forMs;
   }
 
   /** How long a tenant's calls probably last: those of constant length that are under way are half over on average. */
   lastsMs(tenantId: TenantId, nowMs: number): number {
-    return 2 * Math.max(1, this.#lastMs(tenantId, nowMs));
+    return 2 * Math.max(1, this.#lastedMs(tenantId, nowMs));
   }
 
   /** How long a tenant's calls under way have lasted on average. */
-  #lastMs(tenantId: TenantId, nowMs: number): number {
+  #lastedMs(tenantId: TenantId, nowMs: number): number {
     const { calls = 1, sumMs = nowMs } = this.#tenants.get(tenantId) ?? {};
     return nowMs - sumMs / calls;
   }
@@ -137,13 +137,13 @@ export class TenantSlots {
     this.#taken[kind]++;
     if (kind === "any") {
       this.#anySumMs += takenAtMs;
-      this.#anyLastMs = takenAtMs;
+      this.#anyNewestMs = takenAtMs;
     }
-    const tenant = this.#tenants.get(tenantId) ?? { calls: 0, critical: 0, sumMs: 0, lastMs: 0 };
+    const tenant = this.#tenants.get(tenantId) ?? { calls: 0, critical: 0, sumMs: 0, newestMs: 0 };
     tenant.calls++;
     if (kind === "critical") this.#countCritical(tenantId, tenant, 1);
     tenant.sumMs += takenAtMs;
-    tenant.lastMs = takenAtMs;
+    tenant.newestMs = takenAtMs;
     this.#tenants.set(tenantId, tenant);
     if (tenant.calls >= this.#bigFrom) this.#big.add(tenantId);
     if (tenant.calls >= this.#asideFrom) this.#many.add(tenantId);
