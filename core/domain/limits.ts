@@ -177,10 +177,10 @@ export const LASTING_MS = 20;
  * machine that is busy.
  */
 export const PUT_OFF_LASTING_MS = 200;
-export const ASIDE_BACK_MAX = 100;
-export const ASIDE_BACK_EVERY_MS = 200;
-export const ASIDE_AGAIN_MS = 5_000;
-export const ASIDE_AGAIN_MS_MAX = 30_000;
+export const PUT_OFF_JOBS_MAX = 100;
+export const PUT_OFF_EVERY_MS = 200;
+export const PUT_OFF_MS = 5_000;
+export const PUT_OFF_MS_MAX = 30_000;
 /**
  * Where no call of such a tenant has begun for so long, what waits here for one goes back to whoever else lives: so many at once, then one
  * each so often. Its jobs under limits are left to them, until those wait for so long that nobody seems to have a slot.

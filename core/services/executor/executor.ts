@@ -17,10 +17,6 @@
 import { OperatingError } from "#core/domain/errors.ts";
 import type { Retention } from "#core/domain/job.ts";
 import {
-  ASIDE_AGAIN_MS,
-  ASIDE_AGAIN_MS_MAX,
-  ASIDE_BACK_EVERY_MS,
-  ASIDE_BACK_MAX,
   CLAIM_JOBS_MAX,
   HELD_CRITICAL_MIN,
   HELD_CRITICAL_ONE_IN,
@@ -28,6 +24,10 @@ import {
   HELD_JOBS_MIN,
   HELD_RATE_SECONDS,
   HELD_RATE_SECONDS_SHARED,
+  PUT_OFF_EVERY_MS,
+  PUT_OFF_JOBS_MAX,
+  PUT_OFF_MS,
+  PUT_OFF_MS_MAX,
   RENEW_PERIOD_MS,
   RESULTS_GROUP_MAX,
 } from "#core/domain/limits.ts";
@@ -299,13 +299,13 @@ export class Executor {
    */
   #makeRoom(): void {
     const nowMs = this.#clock.monotonicMs();
-    if (this.#hasFree() || nowMs < this.#putOffMs + ASIDE_BACK_EVERY_MS) return;
+    if (this.#hasFree() || nowMs < this.#putOffMs + PUT_OFF_EVERY_MS) return;
     const lacking = Math.max(0, this.#roomTaken - this.#capacity());
-    const jobsMax = Math.min(RESULTS_GROUP_MAX, lacking + ASIDE_BACK_MAX);
-    const late = this.#held.takeAside(this.#seconds * 1_000, jobsMax);
+    const jobsMax = Math.min(RESULTS_GROUP_MAX, lacking + PUT_OFF_JOBS_MAX);
+    const late = this.#held.takePutOff(this.#seconds * 1_000, jobsMax);
     if (late.length > 0) this.#putOffMs = nowMs;
     this.#firing.putOff(late, ({ job: { tenantId } }) =>
-      Math.min(ASIDE_AGAIN_MS_MAX, Math.max(ASIDE_AGAIN_MS, this.#held.lastsMs(tenantId))),
+      Math.min(PUT_OFF_MS_MAX, Math.max(PUT_OFF_MS, this.#held.lastsMs(tenantId))),
     );
   }
 

@@ -83,8 +83,8 @@ test("on a busy machine, where any call lasts some tens of ms, no tenant's jobs 
   add(LOW, 5_000);
   await clock.advance(DUE_IN_MS + 100);
   assert.equal(held.lasting, 5_000, "its calls last, and it has all the slots");
-  assert.deepEqual(held.takeAside(4_000, 5_000), []);
+  assert.deepEqual(held.takePutOff(4_000, 5_000), []);
   await clock.advance(100);
   const startsIn4s = (SLOTS * 4_000) / (2 * 200);
-  assert.equal(held.takeAside(4_000, 5_000).length, 5_000 - SLOTS - startsIn4s, "they hang");
+  assert.equal(held.takePutOff(4_000, 5_000).length, 5_000 - SLOTS - startsIn4s, "they hang");
 });

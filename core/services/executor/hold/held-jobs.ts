@@ -10,7 +10,7 @@ import { ALL_ALIKE, type WeightOf } from "#core/domain/tenant-weight.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type { DatabaseClock } from "../database-clock.ts";
-import { chooseAside } from "./choose-aside.ts";
+import { choosePutOff } from "./choose-put-off.ts";
 import { CriticalCounts } from "./critical-counts.ts";
 import { EarlyJobs } from "./early-jobs.ts";
 import { type Claimed, connectionOf, type HeldJob } from "./held-job.ts";
@@ -359,10 +359,10 @@ export class HeldJobs {
   }
 
   /** Removes and returns up to `jobsMax` jobs that tenants whose calls are long in themselves will not start in the next `withinMs`. */
-  takeAside(withinMs: number, jobsMax: number): HeldJob[] {
+  takePutOff(withinMs: number, jobsMax: number): HeldJob[] {
     const soon = this.#slots.startsWithin(withinMs, this.#clock.monotonicMs(), PUT_OFF_LASTING_MS);
-    const aside = chooseAside(this.#held, this.#roomOf, soon, jobsMax);
-    return this.takeUnsent((held) => aside.has(held));
+    const chosen = choosePutOff(this.#held, this.#roomOf, soon, jobsMax);
+    return this.takeUnsent((held) => chosen.has(held));
   }
 }
 

@@ -7,7 +7,7 @@ import type { TenantCounts } from "./tenant-counts.ts";
  * Of all that is `held`, up to `jobsMax` of the last that came: those that wait and take room, of each tenant that `soon` names as many
  * as it has beyond its calls and what of it starts soon. `roomOf`: a tenant's jobs that take room, calls included.
  */
-export function chooseAside(
+export function choosePutOff(
   held: ReadonlySet<HeldJob>,
   roomOf: Pick<TenantCounts, "of">,
   soon: ReadonlyMap<TenantId, { readonly calls: number; readonly starts: number }>,
