@@ -60,7 +60,7 @@ interface Left {
   failure: OperatingError | null;
 }
 
-type Deleted = { readonly count: number } | { readonly error: unknown };
+type Settled<T> = { readonly value: T } | { readonly error: unknown };
 
 class Run {
   readonly #deps: ArchiverDeps;
@@ -123,7 +123,7 @@ class Run {
     const copiedBefore = this.#copied;
     const first = Math.floor(random.unit() * groups.length);
     const left: Left = { tasks: new Set(), jobs: [], failure: null };
-    let deleting: Promise<Deleted> | null = null;
+    let deleting: Promise<Settled<number>> | null = null;
     let sent = 0;
     for (let i = 0; i < groups.length && !this.#isTimeUp(); i++) {
       const group = groups[(first + i) % groups.length] ?? [];
@@ -136,10 +136,7 @@ class Run {
       if ("error" in copied) throw copied.error;
       if (copied.value.length === 0) continue;
       sent = copied.value.length;
-      deleting = shard.jobs.deleteArchived(copied.value).then(
-        (count) => ({ count }),
-        (error: unknown) => ({ error }),
-      );
+      deleting = settled(shard.jobs.deleteArchived(copied.value));
     }
     if (deleting !== null) this.#count(await deleting, sent);
     const failure = left.failure ?? this.#groupRefusal;
@@ -164,11 +161,11 @@ class Run {
     return this.#deps.clock.monotonicMs() >= this.#endMs;
   }
 
-  #count(deleted: Deleted, sent: number): number {
+  #count(deleted: Settled<number>, sent: number): number {
     if ("error" in deleted) throw deleted.error;
-    this.#moved += deleted.count;
-    this.#kept += sent - deleted.count;
-    return deleted.count;
+    this.#moved += deleted.value;
+    this.#kept += sent - deleted.value;
+    return deleted.value;
   }
 
   /** Returns the jobs that are in history now: all but those that it refuses, is too busy for, or was too busy for before. */
@@ -281,7 +278,7 @@ function leave(
 }
 
 /** So that nobody has to look after a promise while another one is waited for. */
-async function settled<T>(work: Promise<T>): Promise<{ value: T } | { error: unknown }> {
+async function settled<T>(work: Promise<T>): Promise<Settled<T>> {
   try {
     return { value: await work };
   } catch (error) {
