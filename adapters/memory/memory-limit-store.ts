@@ -78,7 +78,7 @@ export class MemoryLimitStore implements LimitStore {
         const isLive = row.leaseUntilMs > nowMs + TAKE_LEASE_LEFT_MS;
         const lines = isLive ? request.lines : [];
         taken = new Take(this.#tables, { ...request, lines }, nowMs).run(this.#waiting());
-        return { kind: "taken", ...taken };
+        return { kind: "claimed", ...taken };
       });
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;

@@ -55,7 +55,7 @@ export async function takeLimited(
       const [own] = await session.select(lockLeaseSql(workerId, TAKE_LEASE_LEFT_MS));
       if (own === undefined) return { kind: "fenced" };
       taken = await take(session, request, own[0] === 1);
-      return { kind: "taken", ...taken };
+      return { kind: "claimed", ...taken };
     }, CLAIM_MS);
   } catch (error) {
     if (!isOutcomeUnknown(error) || taken === null) throw error;

@@ -64,7 +64,7 @@ export interface TakenLimited {
 }
 
 export type TakeLimitedResult =
-  | ({ readonly kind: "taken" } & TakenLimited)
+  | ({ readonly kind: "claimed" } & TakenLimited)
   | { readonly kind: "fenced" }
   /**
    * The COMMIT was not answered: `adopt` tells of the jobs. The slots of its lines are the worker's or are not: it counts on the

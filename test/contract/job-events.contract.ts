@@ -278,7 +278,7 @@ class Model {
     const queues = [...new Set([...this.#jobs.values()].map((job) => job.queue))];
     const line = { key, queues, slotsMax: 1, tenantSlotsMax: 1, jobsMax: JOBS };
     const taken = await this.#store.shard.limits.takeLimited({ workerId, aheadMs, lines: [line] });
-    assert(taken.kind === "taken");
+    assert(taken.kind === "claimed");
     return taken.jobs;
   }
 

@@ -140,7 +140,7 @@ async function openTaking({ shard }: ContractStore): Promise<() => Promise<reado
     const situation = { workerId, waiting: true, liveWorkers: 1, aheadMs: 1_200, periodMs: 200 };
     const { result } = await taking.takeOnce(situation);
     if (result === null) return [];
-    assert(result.kind === "taken");
+    assert(result.kind === "claimed");
     return result.jobs;
   };
 }

@@ -63,7 +63,7 @@ export async function takeLines(
   aheadMs = 0,
 ): Promise<TakenLimited> {
   const { kind, ...taken } = await store.shard.limits.takeLimited({ workerId, aheadMs, lines });
-  assert.equal(kind, "taken");
+  assert.equal(kind, "claimed");
   return taken as TakenLimited;
 }
 

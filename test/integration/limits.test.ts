@@ -78,7 +78,7 @@ describe("limits", () => {
     const statements = verbs(proxy.take());
     assert.ok(result.kind !== "fenced");
     // On a machine that is busy a COMMIT may outlast the take's deadline: then it is asked what came of it.
-    const isKnown = result.kind === "taken";
+    const isKnown = result.kind === "claimed";
     assert.equal((isKnown ? result : result.claim).lines.length, lines.length);
     const { jobs } = isKnown ? result : await shard.jobs.adopt(result.claim);
     return { jobs, statements };
@@ -90,7 +90,7 @@ describe("limits", () => {
     const result = await shard.limits.takeLimited({
       ...{ workerId: WORKER, aheadMs: 200_000, lines: [lineOf(2_000)] },
     });
-    assert.ok(result.kind === "taken");
+    assert.ok(result.kind === "claimed");
     const takenAtMs = result.claimedAtMs;
     const session = await pool.acquire();
     await session.write("BEGIN");
@@ -239,7 +239,7 @@ describe("limits", () => {
         const asked = { workerId: worker, aheadMs: 0, lines: [line] };
         const result = await own.limits.takeLimited(asked);
         assert.ok(result.kind !== "fenced");
-        const isKnown = result.kind === "taken";
+        const isKnown = result.kind === "claimed";
         const taken = isKnown ? result : result.claim;
         const slots = taken.lines[0]?.slots;
         // Of a COMMIT that has outlasted its deadline it counts on the fewer.

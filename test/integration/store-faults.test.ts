@@ -194,7 +194,7 @@ describe("stores whose answers are lost", () => {
     assert.deepEqual([...(await databases.run("SELECT * FROM limit_slots"))], []);
     assert.equal(await placesInLine(), 3);
     const again = await take();
-    assert.ok(again.kind === "taken");
+    assert.ok(again.kind === "claimed");
     assert.equal(again.jobs.length, 3);
   });
 
@@ -203,7 +203,7 @@ describe("stores whose answers are lost", () => {
       await databases.run("DELETE FROM limited");
       await databases.run("DELETE FROM jobs");
       const taken = await (await limitTasks())();
-      assert.ok(taken.kind === "taken" && taken.jobs.length === 3);
+      assert.ok(taken.kind === "claimed" && taken.jobs.length === 3);
       const held = taken.jobs.map((job) => ({ ...job, workerId: worker }));
       proxy.addFault({ kind, at: "COMMIT" });
       await assert.rejects(shard.jobs.giveBack(held, RETENTION), OutcomeUnknown);

@@ -169,11 +169,7 @@ export class Claiming {
     const situation = { workerId, waiting, liveWorkers, aheadMs, periodMs };
     const { result, soon, outOf } = await limited.takeOnce(situation);
     if (outOf.size > 0) outbox.addGivenBack(held.takeUnsent(isHeldIn(outOf)).map(heldKey));
-    if (result !== null)
-      await this.#takeIn(
-        result.kind === "taken" ? { ...result, kind: "claimed" } : result,
-        workerId,
-      );
+    if (result !== null) await this.#takeIn(result, workerId);
     if (isOurs()) await this.#beside(() => limited.keepOnce(workerId));
     return soon;
   }

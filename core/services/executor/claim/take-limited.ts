@@ -150,9 +150,9 @@ export class LimitedTaking {
     const request = { workerId, aheadMs, lines: requests };
     const result = await this.#size.learn(asked, () => limits.takeLimited(request));
     if (result.kind === "fenced") return { ...NOTHING, result };
-    const taken = result.kind === "taken" ? result : result.claim;
+    const taken = result.kind === "claimed" ? result : result.claim;
     // A lease that has lapsed meanwhile may have ended before it was renewed, and its slots with it.
-    const isCertain = result.kind === "taken" && lapses === lease.lapses;
+    const isCertain = result.kind === "claimed" && lapses === lease.lapses;
     this.#grant(taken, isCertain);
     for (const { key, limit } of taken.lines) if (limit === null) this.#toRelease.add(key);
     const out = isCertain ? taken.lines.filter((line) => isOutOfSlots(line)) : [];
