@@ -3,7 +3,7 @@ import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { isCounted } from "#core/domain/quotas.ts";
 import type { Task } from "#core/domain/task.ts";
-import type { Creation, NewTask, OverQuota, TaskQuota } from "#core/ports/task-store.ts";
+import type { Creation, NewTask, OverQuota, TaskAllowance } from "#core/ports/task-store.ts";
 import { capEndpoints } from "./memory-put-limit.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
@@ -12,7 +12,7 @@ export const NAME_TAKEN: Creation = { kind: "name-taken" };
 export function createTasks(
   tables: MemoryTables,
   created: readonly NewTask[],
-  quota: TaskQuota | null,
+  quota: TaskAllowance | null,
   nowMs: number,
 ): Creation[] {
   const limit = quota?.tasksMax ?? Number.POSITIVE_INFINITY;
@@ -38,7 +38,7 @@ export function createTasks(
 export function overQuota(
   tables: MemoryTables,
   tenantId: TenantId,
-  quota: TaskQuota | null,
+  quota: TaskAllowance | null,
 ): OverQuota | null {
   const limit = quota?.tasksMax ?? Number.POSITIVE_INFINITY;
   const used = countUsed(tables, tenantId, limit);

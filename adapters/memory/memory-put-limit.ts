@@ -11,7 +11,7 @@ import type { TenantId } from "#core/domain/ids.ts";
 import type { Retention } from "#core/domain/job.ts";
 import { LINE_UP_SINCE_MS } from "#core/domain/limits.ts";
 import type { LimitChanges } from "#core/ports/limit-store.ts";
-import type { TaskQuota } from "#core/ports/task-store.ts";
+import type { TaskAllowance } from "#core/ports/task-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
 /** To line up ends no job. */
@@ -44,7 +44,7 @@ export function capEndpoints(
   tables: MemoryTables,
   tenantId: TenantId,
   urls: readonly string[],
-  quota: TaskQuota | null,
+  quota: TaskAllowance | null,
   nowMs: number,
 ): void {
   const caps = quota?.endpointLimit;

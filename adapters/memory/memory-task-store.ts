@@ -25,9 +25,9 @@ import type {
   MaterializePlan,
   NewTask,
   Ran,
+  TaskAllowance,
   TaskEdit,
   TaskFilter,
-  TaskQuota,
   TaskStore,
   UnfinishedChange,
 } from "#core/ports/task-store.ts";
@@ -60,7 +60,7 @@ export class MemoryTaskStore implements TaskStore {
   create(
     created: NewTask,
     idempotency: Idempotency<TaskWithVersion> | null = null,
-    quota: TaskQuota | null = null,
+    quota: TaskAllowance | null = null,
   ): Promise<Creation | Replay> {
     const { tenantId } = created.task;
     return this.#tables.transact("create", (nowMs) =>
@@ -73,7 +73,7 @@ export class MemoryTaskStore implements TaskStore {
 
   createMany(
     created: readonly NewTask[],
-    quota: TaskQuota | null = null,
+    quota: TaskAllowance | null = null,
   ): Promise<readonly Creation[]> {
     return this.#tables.transact("createMany", (nowMs) =>
       createTasks(this.#tables, created, quota, nowMs),
@@ -134,7 +134,7 @@ export class MemoryTaskStore implements TaskStore {
     taskId: TaskId,
     decide: (locked: LockedTask) => TaskEdit<R>,
     retention: Retention,
-    quota: TaskQuota | null = null,
+    quota: TaskAllowance | null = null,
   ): Promise<EditResult<R>> {
     return this.#tables.transact("edit", (nowMs): EditResult<R> => {
       const task = this.#live(tenantId, taskId);

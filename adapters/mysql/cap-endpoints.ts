@@ -4,7 +4,7 @@
  */
 import { endpointKey, type LimitKey } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import type { TaskQuota } from "#core/ports/task-store.ts";
+import type { TaskAllowance } from "#core/ports/task-store.ts";
 import { lineUpJobs } from "./line-up-jobs.ts";
 import type { Session } from "./pool.ts";
 import { capEndpointsSql, selectCapsSql } from "./statements/call-limits.ts";
@@ -13,7 +13,7 @@ import type { Database } from "./transaction.ts";
 /** As a transaction; `work` caps the endpoints of the URLs that it has written, at most once. */
 export async function cappingEndpoints<T>(
   database: Database,
-  { tenantId, quota }: { readonly tenantId: TenantId; readonly quota: TaskQuota | null },
+  { tenantId, quota }: { readonly tenantId: TenantId; readonly quota: TaskAllowance | null },
   work: (session: Session, cap: (urls: readonly string[]) => Promise<void>) => Promise<T>,
 ): Promise<T> {
   let made: readonly LimitKey[] = [];
@@ -33,7 +33,7 @@ async function capEndpoints(
   session: Session,
   tenantId: TenantId,
   urls: readonly string[],
-  quota: TaskQuota | null,
+  quota: TaskAllowance | null,
 ): Promise<readonly LimitKey[]> {
   const caps = quota?.endpointLimit;
   if (caps === undefined) return [];

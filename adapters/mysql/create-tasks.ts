@@ -5,7 +5,7 @@ import type { TenantId } from "#core/domain/ids.ts";
 import { BULK_TASKS_MAX } from "#core/domain/limits.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
-import type { Creation, NewTask, TaskQuota } from "#core/ports/task-store.ts";
+import type { Creation, NewTask, TaskAllowance } from "#core/ports/task-store.ts";
 import { cappingEndpoints } from "./cap-endpoints.ts";
 import { readTaskId } from "./cells.ts";
 import { NAME_KEY } from "./edit-task.ts";
@@ -29,7 +29,7 @@ export async function createTask(
   database: Database,
   created: NewTask,
   idempotency: Idempotency<TaskWithVersion> | null,
-  quota: TaskQuota | null,
+  quota: TaskAllowance | null,
 ): Promise<Creation | Replay> {
   const { task, version, sealed = [] } = created;
   const { tenantId } = task;
@@ -60,7 +60,7 @@ export async function createTask(
 export async function createTasks(
   database: Database,
   created: readonly NewTask[],
-  quota: TaskQuota | null,
+  quota: TaskAllowance | null,
 ): Promise<readonly Creation[]> {
   assert(created.length <= BULK_TASKS_MAX, "a group of tasks is bounded");
   const tenantId = created[0]?.task.tenantId;
@@ -91,7 +91,7 @@ async function createGroup(
   session: Session,
   tenantId: TenantId,
   created: readonly NewTask[],
-  quota: TaskQuota | null,
+  quota: TaskAllowance | null,
 ): Promise<{ readonly results: readonly Creation[]; readonly fresh: readonly NewTask[] }> {
   const used = quota === null ? 0 : await countUsed(session, tenantId, quota, created.length);
   const limit = quota === null ? Number.POSITIVE_INFINITY : quota.tasksMax;

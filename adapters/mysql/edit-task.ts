@@ -13,8 +13,8 @@ import type {
   EditResult,
   JobsEffect,
   LockedTask,
+  TaskAllowance,
   TaskEdit,
-  TaskQuota,
 } from "#core/ports/task-store.ts";
 import { cappingEndpoints } from "./cap-endpoints.ts";
 import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
@@ -59,7 +59,7 @@ export async function editTask<R>(
   target: {
     readonly tenantId: TenantId;
     readonly taskId: TaskId;
-    readonly quota: TaskQuota | null;
+    readonly quota: TaskAllowance | null;
   },
   decide: (locked: LockedTask) => TaskEdit<R>,
   retention: Retention,

@@ -1,6 +1,6 @@
 /** How many tasks a tenant has, where it is about to have more. */
 import type { TenantId } from "#core/domain/ids.ts";
-import type { OverQuota, TaskQuota } from "#core/ports/task-store.ts";
+import type { OverQuota, TaskAllowance } from "#core/ports/task-store.ts";
 import type { Session } from "./pool.ts";
 import { lockTenantSql } from "./statements/lock-tenant.ts";
 import { countOpenTasksSql } from "./statements/task-quota.ts";
@@ -15,7 +15,7 @@ const UNDER_WAY_MAX = 1_000;
 export async function overQuota(
   session: Session,
   tenantId: TenantId,
-  quota: TaskQuota | null,
+  quota: TaskAllowance | null,
 ): Promise<OverQuota | null> {
   if (quota === null) return null;
   const used = await countUsed(session, tenantId, quota, 1);
@@ -26,7 +26,7 @@ export async function overQuota(
 export async function countUsed(
   session: Session,
   tenantId: TenantId,
-  { tasksMax }: TaskQuota,
+  { tasksMax }: TaskAllowance,
   wanted: number,
 ): Promise<number> {
   const count = async () => {

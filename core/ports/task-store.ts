@@ -1,7 +1,8 @@
-import type { LimitKey, LimitValues } from "#core/domain/call-limit.ts";
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import type { Job, Retention } from "#core/domain/job.ts";
 import type { Priority } from "#core/domain/queue.ts";
+import type { Allowance } from "#core/domain/quotas.ts";
 import type { DueTask, Task, TaskStatus, TaskVersion, TaskWithVersion } from "#core/domain/task.ts";
 import type { TaskChange } from "#core/domain/task-change.ts";
 import type { SealedSecret, SecretsChange, StoredSecret } from "#core/domain/task-secrets.ts";
@@ -158,15 +159,8 @@ export interface DueAhead {
   }[];
 }
 
-export interface TaskQuota {
-  /** Tasks of the tenant that may be active or paused; completed ones do not count. */
-  readonly tasksMax: number;
-  /**
-   * What the endpoints of the tasks that are written are limited to at most, from the same transaction on; one that has caps keeps
-   * them. Absent: to nothing.
-   */
-  readonly endpointLimit?: LimitValues;
-}
+/** What holds from the transaction on that writes tasks: how many, and their endpoints' caps; an endpoint that has some keeps them. */
+export type TaskAllowance = Pick<Allowance, "tasksMax" | "endpointLimit">;
 
 /** What is asked for before jobs are sent. */
 export interface CallPartsRequest {
@@ -209,7 +203,7 @@ export interface TaskStore {
   create(
     created: NewTask,
     idempotency?: Idempotency<TaskWithVersion> | null,
-    quota?: TaskQuota | null,
+    quota?: TaskAllowance | null,
   ): Promise<Creation | Replay>;
 
   /**
@@ -217,7 +211,10 @@ export interface TaskStore {
    * statements. The answers are in the order given; each task stands for itself, the first of those with one name gets it. Safe
    * to repeat with the same ids.
    */
-  createMany(created: readonly NewTask[], quota?: TaskQuota | null): Promise<readonly Creation[]>;
+  createMany(
+    created: readonly NewTask[],
+    quota?: TaskAllowance | null,
+  ): Promise<readonly Creation[]>;
 
   /** A live task of the tenant; null when there is none (also when it is another tenant's or deleted). */
   find(tenantId: TenantId, taskId: TaskId): Promise<TaskWithVersion | null>;
@@ -260,7 +257,7 @@ export interface TaskStore {
     taskId: TaskId,
     decide: (locked: LockedTask) => TaskEdit<R>,
     retention: Retention,
-    quota?: TaskQuota | null,
+    quota?: TaskAllowance | null,
   ): Promise<EditResult<R>>;
 
   /**
