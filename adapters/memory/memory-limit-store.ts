@@ -30,6 +30,7 @@ import {
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import type {
   HeldLimit,
+  KeptSlots,
   LimitChanges,
   LimitStore,
   LineRequest,
@@ -87,9 +88,9 @@ export class MemoryLimitStore implements LimitStore {
     }
   }
 
-  keepSlots(workerId: WorkerId, held: Parameters<LimitStore["keepSlots"]>[1]): Promise<void> {
+  keepSlots(workerId: WorkerId, kept: readonly KeptSlots[]): Promise<void> {
     return this.#tables.transact("keepSlots", () => {
-      for (const { key, slots, takenAtMs } of held) {
+      for (const { key, slots, takenAtMs } of kept) {
         const holders = this.#tables.limitSlots.get(key);
         const own = holders?.get(workerId);
         if (own === undefined || own.takenAtMs > takenAtMs) continue;

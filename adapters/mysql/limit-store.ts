@@ -38,9 +38,9 @@ export function limitStore(database: Database): LimitStore {
       }));
     },
     takeLimited: (request) => takeLimited(database, request),
-    async keepSlots(workerId, held) {
-      const lowered = held.filter(({ slots }) => slots > 0);
-      const dropped = held.filter(({ slots }) => slots === 0);
+    async keepSlots(workerId, kept) {
+      const lowered = kept.filter(({ slots }) => slots > 0);
+      const dropped = kept.filter(({ slots }) => slots === 0);
       const endsAt = performance.now() + CLAIM_MS;
       if (lowered.length > 0) await database.write(lowerSlotsSql(workerId, lowered), CLAIM_MS);
       if (dropped.length > 0)

@@ -72,6 +72,13 @@ export type TakeLimitedResult =
    */
   | { readonly kind: "unknown"; readonly claim: { readonly workerId: WorkerId } & TakenLimited };
 
+/** What is left of the slots of a key when some were given up. */
+export interface KeptSlots {
+  readonly key: LimitKey;
+  readonly slots: number;
+  readonly takenAtMs: number;
+}
+
 /** What changes of a limit: a value that is not given stays, null takes it away. */
 export type LimitChanges = Partial<
   Pick<CallLimit, "concurrency" | "perSecond" | "maxConcurrency" | "maxPerSecond">
@@ -97,14 +104,7 @@ export interface LimitStore {
    * holds them: after a later take this changes nothing, however late it arrives.
    * Throws after CLAIM_DEADLINE_MS: polls wait for it.
    */
-  keepSlots(
-    workerId: WorkerId,
-    held: readonly {
-      readonly key: LimitKey;
-      readonly slots: number;
-      readonly takenAtMs: number;
-    }[],
-  ): Promise<void>;
+  keepSlots(workerId: WorkerId, kept: readonly KeptSlots[]): Promise<void>;
 
   /**
    * Event 19 for up to `max` (RELEASE_GROUP_MAX) jobs of a key that has no limit: they are pending, or wait in their tenant's line where

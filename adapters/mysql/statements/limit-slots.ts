@@ -1,6 +1,7 @@
 /** Slots in workers' hands. Index of all: primary key (limit_key, worker_id), in its order. Isolation: READ COMMITTED. */
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { WorkerId } from "#core/domain/ids.ts";
+import type { KeptSlots } from "#core/ports/limit-store.ts";
 import { instant, integer, text, workerId } from "../literals.ts";
 
 export interface SlotsKey {
@@ -36,13 +37,7 @@ export function upsertSlotsSql(
   return `INSERT INTO limit_slots (limit_key, worker_id, slots, taken_at) VALUES ${rows.join(",")} AS new ON DUPLICATE KEY UPDATE slots = new.slots, taken_at = new.taken_at`;
 }
 
-interface Kept {
-  readonly key: LimitKey;
-  readonly slots: number;
-  readonly takenAtMs: number;
-}
-
-function kept(worker: WorkerId, held: readonly Kept[]): string {
+function kept(worker: WorkerId, held: readonly KeptSlots[]): string {
   const rows = [...held]
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(
@@ -55,11 +50,11 @@ function kept(worker: WorkerId, held: readonly Kept[]): string {
  * Lowers what a worker holds, without the lock of the limits: whoever adds slots up meanwhile counts too many. A take since then has
  * another `taken_at`. Locks: the rows (X). Result: not used.
  */
-export function lowerSlotsSql(worker: WorkerId, held: readonly Kept[]): string {
+export function lowerSlotsSql(worker: WorkerId, held: readonly KeptSlots[]): string {
   return `UPDATE ${kept(worker, held)} SET limit_slots.slots = LEAST(limit_slots.slots, r.slots)`;
 }
 
 /** The same, to nothing. Locks: the rows (X). Result: not used. */
-export function dropSlotsSql(worker: WorkerId, held: readonly Kept[]): string {
+export function dropSlotsSql(worker: WorkerId, held: readonly KeptSlots[]): string {
   return `DELETE limit_slots FROM ${kept(worker, held)}`;
 }

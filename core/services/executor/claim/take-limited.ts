@@ -23,6 +23,7 @@ import {
 } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type {
+  KeptSlots,
   LimitStore,
   LineRequest,
   QueueOfLine,
@@ -32,7 +33,7 @@ import type {
 import type { DatabaseClock } from "../database-clock.ts";
 import type { HeldJobs } from "../hold/held-jobs.ts";
 import type { KeyView } from "../hold/limit-line.ts";
-import type { Grant, Kept, LineView } from "../hold/limit-lines.ts";
+import type { Grant, LineView } from "../hold/limit-lines.ts";
 import type { Lease } from "../lease.ts";
 import {
   FIRST_JOBS,
@@ -102,7 +103,7 @@ export class LimitedTaking {
   readonly #deps: TakeLimitedDeps;
   readonly #asked = new Map<LimitKey, Asked>();
   /** Slots that were given up here, and that the store may not know of yet. */
-  readonly #kept = new Map<LimitKey, Kept>();
+  readonly #kept = new Map<LimitKey, KeptSlots>();
   /** Lines whose jobs go on without a limit; those that are left then are found by the next take. */
   readonly #toRelease = new Set<LimitKey>();
   /** Lines have their turn by key, so that however many wait, each is asked: this had the last. */
@@ -224,7 +225,7 @@ export class LimitedTaking {
     this.#kept.clear();
   }
 
-  #keep(kept: readonly Kept[]): void {
+  #keep(kept: readonly KeptSlots[]): void {
     for (const each of kept) this.#kept.set(each.key, each);
   }
 

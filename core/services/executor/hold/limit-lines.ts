@@ -14,6 +14,7 @@ import { assert } from "#core/domain/assert.ts";
 import { type LimitKey, type LimitValues, tenantKeyOf } from "#core/domain/call-limit.ts";
 import { LIMIT_IDLE_MS } from "#core/domain/limits.ts";
 import { QueueLots } from "#core/domain/queue-lots.ts";
+import type { KeptSlots } from "#core/ports/limit-store.ts";
 import {
   hasSlots,
   isBounded,
@@ -39,13 +40,6 @@ export interface Grant {
   readonly takenAtMs: number;
   /** Instants for calls of the line, where it is one. */
   readonly startsAtMs?: readonly number[];
-}
-
-/** What is left of the slots of a key when some were given up. */
-export interface Kept {
-  readonly key: LimitKey;
-  readonly slots: number;
-  readonly takenAtMs: number;
 }
 
 /** What is here of a line. */
@@ -185,8 +179,8 @@ export class LimitLines<Item extends Limited> {
   }
 
   /** Others may have the slots by now; answers which they were. Calls under way still count. */
-  forgetSlots(): Kept[] {
-    const kept: Kept[] = [];
+  forgetSlots(): KeptSlots[] {
+    const kept: KeptSlots[] = [];
     for (const [key, state] of this.#keys) {
       if (state.slots > 0 && isBounded(state.limit))
         kept.push({ key, slots: 0, takenAtMs: state.takenAtMs });
@@ -286,8 +280,8 @@ export class LimitLines<Item extends Limited> {
    * An endpoint's slots are given up at once where there is none of the tenant's: whoever has that would wait for this one, and if each
    * of two executors held on to its own for a while, neither would ever have both.
    */
-  giveUpIdle(nowMs: number): Kept[] {
-    const kept: Kept[] = [];
+  giveUpIdle(nowMs: number): KeptSlots[] {
+    const kept: KeptSlots[] = [];
     const held = new Map<KeyState, number>();
     for (const line of this.#lines.values()) {
       for (const state of line.keys) held.set(state, (held.get(state) ?? 0) + line.held);
@@ -315,8 +309,8 @@ export class LimitLines<Item extends Limited> {
   }
 
   /** Gives up every slot beyond the calls under way, of these keys or of all. */
-  giveUpUnused(keys?: ReadonlySet<LimitKey>): Kept[] {
-    const kept: Kept[] = [];
+  giveUpUnused(keys?: ReadonlySet<LimitKey>): KeptSlots[] {
+    const kept: KeptSlots[] = [];
     for (const [key, state] of this.#keys) {
       if (keys !== undefined && !keys.has(key)) continue;
       if (state.slots <= state.busy || !isBounded(state.limit)) continue;
