@@ -210,7 +210,7 @@ async function measureBare(
 ): Promise<number> {
   const nextRunAtMs = await makeDue(databases);
   const due: DueTask[] = tasks.map((task) => ({ ...task, nextRunAtMs }));
-  const plan = planTick({ nowMs: nextRunAtMs, missed: [], due }, RETENTION);
+  const plan = planTick({ nowMs: nextRunAtMs, missed: [], due }, { retention: RETENTION });
   const insert = insertJobsSql(plan.jobs);
   const advance = advanceTasksSql(
     plan.advances.map((one) => ({ ...one, wasNextRunAtMs: nextRunAtMs })),

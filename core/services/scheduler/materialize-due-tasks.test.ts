@@ -3,7 +3,6 @@ import { test } from "node:test";
 import type { TenantId } from "#core/domain/ids.ts";
 import { makeTaskId, partsOfJobId } from "#core/domain/ids.ts";
 import {
-  HORIZON_MS,
   MATERIALIZE_CATCH_UP_JOBS_MAX,
   MATERIALIZE_JOBS_MAX,
   MISSED_AFTER_MS,
@@ -42,7 +41,7 @@ test("one bad schedule among a hundred: it is marked and its run has a row that 
   const bad = dueTask({ schedule: { type: "cron", expression: "not a cron", timezone: "UTC" } });
   const good = Array.from({ length: 99 }, () => dueTask({}));
   const due = [...good.slice(0, 50), bad, ...good.slice(50)];
-  const plan = planTick({ nowMs: NOW_MS, missed: [], due }, RETENTION);
+  const plan = planTick({ nowMs: NOW_MS, missed: [], due }, { retention: RETENTION });
   assert.equal(plan.jobs.filter(({ status }) => status === "pending").length, 99);
   const skipped = plan.jobs.filter(({ status }) => status === "cancelled");
   assert.equal(skipped.length, 1);
@@ -62,7 +61,7 @@ test("why a schedule cannot go on fits its columns, however long the schedule is
   const lunar = { type: "lunar", phase: "f".repeat(2_000) } as unknown as Schedule;
   const plan = planTick(
     { nowMs: NOW_MS, missed: [], due: [dueTask({ schedule: lunar })] },
-    RETENTION,
+    { retention: RETENTION },
   );
   const [skipped] = plan.jobs;
   assert.match(skipped?.reason ?? "", /^schedule cannot go on: unknown type of schedule/);
@@ -74,7 +73,7 @@ test("a storm of missed runs takes its share and leaves the rest to what is due 
   const outageMs = 6 * 3_600_000;
   const missed = Array.from({ length: 200 }, () => dueTask({ nextRunAtMs: NOW_MS - outageMs }));
   const due = Array.from({ length: 800 }, () => dueTask({}));
-  const plan = planTick({ nowMs: NOW_MS, missed, due }, RETENTION);
+  const plan = planTick({ nowMs: NOW_MS, missed, due }, { retention: RETENTION });
   const caughtUp = plan.jobs.filter(({ trigger }) => trigger === "catch_up");
   assert.equal(caughtUp.length, MATERIALIZE_CATCH_UP_JOBS_MAX);
   assert.equal(new Set(caughtUp.map(({ taskId }) => taskId)).size, 200, "each missed task gets on");
@@ -88,7 +87,7 @@ test("what is due now leaves goes to those behind: all of it when nothing is due
   const missed = Array.from({ length: 200 }, () => behindBy(600_000));
   for (const dueCount of [0, 8, 100]) {
     const due = Array.from({ length: dueCount }, () => dueTask({ schedule: everySecond }));
-    const plan = planTick({ nowMs: NOW_MS, missed, due }, RETENTION);
+    const plan = planTick({ nowMs: NOW_MS, missed, due }, { retention: RETENTION });
     const caughtUp = plan.jobs.filter(({ trigger }) => trigger === "catch_up").length;
     // Each has 31 runs up to the horizon.
     const onTime = Math.min(31 * dueCount, MATERIALIZE_JOBS_MAX - MATERIALIZE_CATCH_UP_JOBS_MAX);
@@ -114,7 +113,7 @@ test("a task that is brought up to now, or ends, in the room that was left is mo
   const once = { schedule: daily, nextRunAtMs: NOW_MS - 90_000 };
   const others = Array.from({ length: 198 }, () => dueTask(once));
   const due = { nowMs: NOW_MS, missed: [going, ending, ...others], due: [] };
-  const plan = planTick(due, RETENTION);
+  const plan = planTick(due, { retention: RETENTION });
   const advanceOf = ({ id }: DueTask) => plan.advances.find(({ taskId }) => taskId === id);
   assert.equal(advanceOf(ending)?.nextRunAtMs, null);
   assert.equal(advanceOf(ending)?.madeUntilMs, startMs + 4_000);
@@ -125,7 +124,7 @@ test("a task that is brought up to now, or ends, in the room that was left is mo
 test("a tick is bounded in jobs, not in tasks; what finds no room is not advanced", () => {
   const everySecond: Schedule = { type: "every", seconds: 1, anchor: "1970-01-01T00:00:00.000Z" };
   const due = Array.from({ length: 100 }, () => dueTask({ schedule: everySecond }));
-  const plan = planTick({ nowMs: NOW_MS, missed: [], due }, RETENTION);
+  const plan = planTick({ nowMs: NOW_MS, missed: [], due }, { retention: RETENTION });
   assert.equal(plan.jobs.length, MATERIALIZE_JOBS_MAX);
   for (const { taskId, nextRunAtMs, madeUntilMs } of plan.advances) {
     const times = plan.jobs
@@ -142,10 +141,10 @@ test("a tenant beyond its share of a tick goes down the lanes; another tenant's 
   const quiet = dueTask({ tenantId: "quiet" as TenantId });
   const due = { nowMs: NOW_MS, missed: [], due: [...burst, quiet] };
   const lanesOf = (jobs: readonly { queue: number }[]) => jobs.map(({ queue }) => queue - 32);
-  const { jobs } = planTick(due, RETENTION, HORIZON_MS, new TenantLanes());
+  const { jobs } = planTick(due, { retention: RETENTION, lanes: new TenantLanes() });
   assert.deepEqual(
     [0, 99, 100, 399, 400, 599, 600].map((i) => lanesOf(jobs)[i]),
     [0, 0, 1, 1, 2, 2, 0],
   );
-  assert.ok(lanesOf(planTick(due, RETENTION).jobs).every((lane) => lane === 0));
+  assert.ok(lanesOf(planTick(due, { retention: RETENTION }).jobs).every((lane) => lane === 0));
 });

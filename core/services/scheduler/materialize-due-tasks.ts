@@ -54,7 +54,7 @@ export async function materializeDueTasks(
     tasksMax: jobsMax,
   };
   const done = await deps.tasks.materialize(bounds, (due) =>
-    planTick(due, deps.retention, horizonMs, deps.lanes, jobsMax),
+    planTick(due, deps, horizonMs, jobsMax),
   );
   if (done === null) return null;
   deps.metrics.count("materialized", done.made);
@@ -66,12 +66,12 @@ export async function materializeDueTasks(
 /** Plans one tick: pure, but for what `lanes` counts. Tasks that find no room stay due and come first in the next one. */
 export function planTick(
   due: DueTasks,
-  retention: Retention,
+  { retention, lanes }: Pick<MaterializeDeps, "retention" | "lanes">,
   horizonMs = HORIZON_MS,
-  lanes?: TenantLanes,
   jobsMax = MATERIALIZE_JOBS_MAX,
 ): MaterializePlan {
-  const tick = new TickPlan(due.nowMs, retention, horizonMs, lanes);
+  const { nowMs } = due;
+  const tick = new TickPlan({ nowMs, untilMs: nowMs + horizonMs, retention }, lanes);
   const missedMax = partOf(MATERIALIZE_CATCH_UP_JOBS_MAX, jobsMax);
   const behind = tick.planMissed(due.missed, missedMax, "up to now");
   for (const task of due.due) if (!tick.planDue(task, jobsMax - tick.jobs.length)) break;
@@ -89,16 +89,12 @@ class TickPlan {
   /** One a task: the last. */
   readonly advances = new Map<TaskId, TaskAdvance>();
   #stepsLeft = MATERIALIZE_STEPS_MAX;
-  readonly #nowMs: number;
-  readonly #retention: Retention;
-  readonly #horizonMs: number;
+  readonly #bounds: Pick<PlanBounds, "nowMs" | "untilMs" | "retention">;
   readonly #lanes: TenantLanes | undefined;
 
-  constructor(nowMs: number, retention: Retention, horizonMs: number, lanes?: TenantLanes) {
+  constructor(bounds: Pick<PlanBounds, "nowMs" | "untilMs" | "retention">, lanes?: TenantLanes) {
+    this.#bounds = bounds;
     this.#lanes = lanes;
-    this.#horizonMs = horizonMs;
-    this.#nowMs = nowMs;
-    this.#retention = retention;
   }
 
   /** Shares the room for missed runs evenly over the tasks that have any. Returns those that are behind all the same, as they are then. */
@@ -122,7 +118,7 @@ class TickPlan {
       rowsLeft -= this.jobs.length - before;
       tasksLeft--;
       const nextRunAtMs = this.advances.get(task.id)?.nextRunAtMs ?? null;
-      if (nextRunAtMs !== null && nextRunAtMs < this.#nowMs - MISSED_AFTER_MS)
+      if (nextRunAtMs !== null && nextRunAtMs < this.#bounds.nowMs - MISSED_AFTER_MS)
         behind.push({ ...task, nextRunAtMs });
     }
     return behind;
@@ -141,9 +137,7 @@ class TickPlan {
     try {
       const plan = planRuns(task, {
         ...(lanes && { queueAt: (dueAtMs) => lanes.place(tenantId, priority, dueAtMs) }),
-        nowMs: this.#nowMs,
-        untilMs: this.#nowMs + this.#horizonMs,
-        retention: this.#retention,
+        ...this.#bounds,
         ...room,
       });
       this.#stepsLeft -= plan.steps;
@@ -164,8 +158,7 @@ class TickPlan {
           reason: `schedule cannot go on: ${reason}`.slice(0, REASON_LENGTH_MAX),
           run: RUN_OF_OCCURRENCE,
           covers: null,
-          nowMs: this.#nowMs,
-          retention: this.#retention,
+          ...this.#bounds,
         }),
       );
     }
