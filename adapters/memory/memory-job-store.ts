@@ -122,7 +122,7 @@ export class MemoryJobStore implements JobStore {
       const marked = ours.filter(({ row }) => row?.cancelReason !== null);
       return {
         jobs: ours.map(({ job }) => job),
-        revoked: new Set(marked.map(({ job }) => job.id)),
+        marked: new Set(marked.map(({ job }) => job.id)),
       };
     });
   }

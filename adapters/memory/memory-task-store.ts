@@ -10,13 +10,13 @@ import type { TaskChange } from "#core/domain/task-change.ts";
 import { admitTest, type TestLimit } from "#core/domain/test-limit.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
-  CallParts,
   CallPartsRequest,
   CarriedVersion,
   Creation,
   DueAhead,
   DueTasks,
   EditResult,
+  LoadedCallParts,
   LockedTask,
   MadeRun,
   MakeRun,
@@ -263,7 +263,7 @@ export class MemoryTaskStore implements TaskStore {
     );
   }
 
-  loadCallParts({ versions, secretsOf, signingOf }: CallPartsRequest): Promise<CallParts> {
+  loadCallParts({ versions, secretsOf, signingOf }: CallPartsRequest): Promise<LoadedCallParts> {
     return this.#tables.transact("loadCallParts", (nowMs) => ({
       versions: versions.flatMap((key) => {
         const version = this.#tables.versionOf(key.taskId, key.requestVersion);

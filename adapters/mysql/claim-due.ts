@@ -54,11 +54,11 @@ async function take(session: Session, request: ClaimRequest): Promise<UnknownCla
 
 /** Another connection asks, and waits for the COMMIT under way: what it does not see running under our claim is not ours. */
 export async function adoptClaim(database: Database, claim: UnknownClaim): Promise<Adopted> {
-  if (claim.jobs.length === 0) return { jobs: [], revoked: new Set() };
+  if (claim.jobs.length === 0) return { jobs: [], marked: new Set() };
   const rows = await database.select(selectAdoptedSql(claim), ADOPT_MS);
-  const marked = new Map(rows.map((row) => [readJobId(row[0]), row[1] === 1]));
+  const ours = new Map(rows.map((row) => [readJobId(row[0]), row[1] === 1]));
   return {
-    jobs: claim.jobs.filter((job) => marked.has(job.id)),
-    revoked: new Set([...marked].filter(([, revoked]) => revoked).map(([id]) => id)),
+    jobs: claim.jobs.filter((job) => ours.has(job.id)),
+    marked: new Set([...ours].filter(([, isMarked]) => isMarked).map(([id]) => id)),
   };
 }

@@ -3,7 +3,7 @@ import type { TaskId, TenantId } from "#core/domain/ids.ts";
 import type { RetryPolicy } from "#core/domain/retry-policy.ts";
 import type { HttpRequest } from "#core/domain/task.ts";
 import type { StoredSecret } from "#core/domain/task-secrets.ts";
-import type { CallParts, CallPartsRequest, CarriedVersion } from "#core/ports/task-store.ts";
+import type { CallPartsRequest, CarriedVersion, LoadedCallParts } from "#core/ports/task-store.ts";
 import { readTaskId } from "./cells.ts";
 import type { Row } from "./pool.ts";
 import { SECRET_ROW, SIGNING_ROW, selectCallPartsSql } from "./statements/select-call-parts.ts";
@@ -14,7 +14,7 @@ type SigningRow = { readonly seq: number; readonly id: string; readonly sealed: 
 export async function loadCallParts(
   database: Database,
   request: CallPartsRequest,
-): Promise<CallParts> {
+): Promise<LoadedCallParts> {
   const versions: CarriedVersion[] = [];
   const secrets = new Map<TaskId, StoredSecret[]>();
   const signing = new Map<TenantId, SigningRow[]>();

@@ -45,9 +45,7 @@ async function writeGroup(
   const ended = results.filter((result): result is Ended => result.kind !== "interrupt");
   let written = 0;
   if (ended.length > 0) {
-    const mayDie = ended.filter(
-      (result) => result.kind === "fail" && (result.maybeDead || result.finalReason !== null),
-    );
+    const mayDie = ended.filter((result) => result.kind === "fail" && result.maybeDead);
     if (mayDie.length > 0) await writer.write(insertDeadLettersSql(mayDie));
     written += await writer.write(recordResultsSql(ended, retention, limited));
   }

@@ -92,8 +92,8 @@ export type ClaimResult =
 export interface Adopted {
   /** Of the claim's own, with all that it says of them. */
   readonly jobs: readonly ClaimedJob[];
-  /** Of `jobs`: marked by a pause, delete or cancel meanwhile, to be given back at once. */
-  readonly revoked: ReadonlySet<JobId>;
+  /** Of `jobs`, by a pause, delete or cancel meanwhile: to be given back at once. */
+  readonly marked: ReadonlySet<JobId>;
 }
 
 /** Identifies a job in somebody's hands. */
@@ -117,7 +117,7 @@ export type JobResult = HeldKey & { readonly record: AttemptRecord } & (
         readonly retryQueue: number;
         /** Set when no further attempt may be made. */
         readonly finalReason: string | null;
-        /** False when the sender knows that attempts are left, whatever `lost` has become. */
+        /** False when the sender knows that attempts are left, whatever `lost` has become; true with a `finalReason`. */
         readonly maybeDead: boolean;
       }
     | { readonly kind: "interrupt" }

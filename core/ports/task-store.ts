@@ -178,7 +178,7 @@ export interface CarriedVersion extends Omit<TaskVersion, "timeoutMs"> {
 }
 
 /** A task or tenant without secrets is in no map. */
-export interface CallParts {
+export interface LoadedCallParts {
   readonly versions: readonly CarriedVersion[];
   readonly secrets: ReadonlyMap<TaskId, readonly StoredSecret[]>;
   /** Valid ones, newest first. */
@@ -316,7 +316,7 @@ export interface TaskStore {
   ): Promise<TaskVersion[]>;
 
   /** What the calls of a claim need, in one statement: none when nothing is asked for. A version that does not exist is left out. */
-  loadCallParts(request: CallPartsRequest): Promise<CallParts>;
+  loadCallParts(request: CallPartsRequest): Promise<LoadedCallParts>;
 
   /**
    * Removes tasks that ended longer ago than `olderThanMs`, with their versions and secrets, at most `limit`; never one that has jobs. A

@@ -37,7 +37,7 @@ export async function retryOperation(deps: RescueDeps, request: ApiRequest): Pro
   });
   const idempotency = await idempotencyOf(request, `POST /v1/jobs/${jobId}/retry`, answerOf);
   const { tenantId, quotas } = request.principal;
-  const result = await retryJob(deps, tenantId, jobId, idempotency, quotas);
+  const result = await retryJob(deps, tenantId, jobId, idempotency, quotas.weight);
   switch (result.kind) {
     case "moved":
       return answerOf(result);

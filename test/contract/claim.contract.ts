@@ -322,7 +322,7 @@ function adopts(open: OpenStore): void {
       await writeEdit(store, other.task, {}, { kind: "cancel", reason: REASON_PAUSED });
       const adopted = await store.shard.jobs.adopt({ workerId, claimedAtMs: nowMs, jobs });
       assert.deepEqual(byId(adopted.jobs), byId(jobs));
-      assert.deepEqual([...adopted.revoked], [theirs.id]);
+      assert.deepEqual([...adopted.marked], [theirs.id]);
     }),
   );
 
@@ -352,7 +352,7 @@ function adopts(open: OpenStore): void {
       const claim = { workerId, claimedAtMs: nowMs, jobs: unanswered };
       const adopted = await store.shard.jobs.adopt(claim);
       assert.deepEqual(adopted.jobs, [held]);
-      assert.deepEqual([...adopted.revoked], []);
+      assert.deepEqual([...adopted.marked], []);
       const stranger = await store.shard.jobs.adopt({ ...claim, workerId: makeWorker() });
       assert.deepEqual(stranger.jobs, []);
     }),

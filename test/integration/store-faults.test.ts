@@ -76,7 +76,7 @@ describe("stores whose answers are lost", () => {
     assert.equal(result.claim.jobs.length, 5);
     const adopted = await shard.jobs.adopt(result.claim);
     assert.deepEqual(adopted.jobs, result.claim.jobs);
-    assert.equal(adopted.revoked.size, 0);
+    assert.equal(adopted.marked.size, 0);
     for (const job of adopted.jobs) {
       const row = await shard.jobs.find(job.tenantId, job.id);
       assert.equal(row?.status, "running");

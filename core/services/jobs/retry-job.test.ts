@@ -53,7 +53,7 @@ function openWorld(count: number, weight = 1) {
       return ran.job.queue;
     },
     retry: async (id: JobId) => {
-      const retried = await retryJob(deps, task.tenantId, id, null, quotas);
+      const retried = await retryJob(deps, task.tenantId, id, null, weight);
       assert(retried.kind === "moved");
       return retried.job.queue;
     },

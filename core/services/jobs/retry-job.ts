@@ -9,7 +9,6 @@ import type { Job } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import { payloadFaults } from "#core/domain/payload-faults.ts";
 import { priorityOfQueue } from "#core/domain/queue.ts";
-import type { Allowance } from "#core/domain/quotas.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import type { TenantLanes } from "#core/domain/tenant-lanes.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
@@ -39,16 +38,17 @@ export type Retried =
   | { readonly kind: "fits-no-longer"; readonly faults: readonly FieldProblem[] }
   | { readonly kind: "history-away" };
 
+/** `weight`: the tenant's; see TenantLanes. */
 export async function retryJob(
   deps: RetryDeps,
   tenantId: TenantId,
   jobId: JobId,
   idempotency: Idempotency<JobWithRequest> | null,
-  quotas: Allowance | null = null,
+  weight?: number,
 ): Promise<Retried | Replay> {
   const shard = deps.shards.forJob(jobId);
   const job = await shard.jobs.find(tenantId, jobId);
-  if (job === null) return retryArchived(deps, tenantId, jobId, idempotency, quotas);
+  if (job === null) return retryArchived(deps, tenantId, jobId, idempotency, weight);
   if (job.trigger === "test") return { kind: "test" };
   const [{ request } = { request: null }] = await withRequests(shard, [job]);
   const keep = idempotency && {
@@ -57,13 +57,13 @@ export async function retryJob(
   };
   const queue =
     job.status === "dead"
-      ? deps.lanes?.place(tenantId, priorityOfQueue(job.queue), deps.clock.nowMs(), quotas?.weight)
+      ? deps.lanes?.place(tenantId, priorityOfQueue(job.queue), deps.clock.nowMs(), weight)
       : undefined;
   const result = await shard.jobs.retryOne(tenantId, jobId, keep, queue);
   if (result.kind === "moved") return { ...result, request };
   // The archiver has taken it away meanwhile: its copy is in history.
   return result.kind === "not-found"
-    ? retryArchived(deps, tenantId, jobId, idempotency, quotas)
+    ? retryArchived(deps, tenantId, jobId, idempotency, weight)
     : result;
 }
 
@@ -72,7 +72,7 @@ async function retryArchived(
   tenantId: TenantId,
   jobId: JobId,
   idempotency: Idempotency<JobWithRequest> | null,
-  quotas: Allowance | null,
+  weight: number | undefined,
 ): Promise<Retried | Replay> {
   const { taskId } = partsOfJobId(jobId);
   const { tasks } = deps.shards.forTask(taskId);
@@ -98,7 +98,7 @@ async function retryArchived(
       const faults = payloadFaults(payload, request);
       if (faults.length > 0) return { kind: "refuse", refusal: faults };
       const run = randomRun(deps.random.bytes(2));
-      const queue = deps.lanes?.place(tenantId, task.priority, nowMs, quotas?.weight);
+      const queue = deps.lanes?.place(tenantId, task.priority, nowMs, weight);
       const job = makeManualJob(task, "manual", nowMs, run, payload);
       return { ...job, ...(queue !== undefined && { queue }), retryOf: jobId };
     },

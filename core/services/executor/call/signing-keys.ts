@@ -29,7 +29,7 @@ export class SigningKeys {
     this.#deps = deps;
   }
 
-  /** The same at once, where it needs nobody else; null where it does. */
+  /** As keysOf, at once, where that needs nobody else; null where it does. */
   knownKeysOf(tenantId: TenantId): readonly Secret[] | null {
     const rows = this.#deps.parts.knownSigningOf(tenantId);
     return rows === null ? null : (this.#keys.get(rows) ?? null);

@@ -214,9 +214,9 @@ export class Claiming {
     const adopted = await this.#deps.jobs.adopt(claim);
     this.#unknown = null;
     const { workerId, claimedAtMs } = claim;
-    const revoked = adopted.jobs.filter((job) => adopted.revoked.has(job.id));
-    this.#deps.outbox.addGivenBack(revoked.map((job) => heldKey({ job, workerId })));
-    const ours = adopted.jobs.filter((job) => !adopted.revoked.has(job.id));
+    const marked = adopted.jobs.filter((job) => adopted.marked.has(job.id));
+    this.#deps.outbox.addGivenBack(marked.map((job) => heldKey({ job, workerId })));
+    const ours = adopted.jobs.filter((job) => !adopted.marked.has(job.id));
     await this.#hold(workerId, claimedAtMs, ours);
   }
 
