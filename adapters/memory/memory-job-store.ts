@@ -64,7 +64,7 @@ export class MemoryJobStore implements JobStore {
         nowMs,
         heads: this.#heads(request.queues),
         revocations: this.#revocationsSince(nowMs - request.revocationsWithinMs).length,
-        criticalTaskAtMs: this.#criticalTaskAtMs(nowMs),
+        criticalTask: this.#hasCriticalTask(nowMs),
         liveWorkers: live.length,
         rank: live.filter((workerId) => workerId < request.workerId).length,
         waiting: this.#isAnyWaiting(),
@@ -355,17 +355,15 @@ export class MemoryJobStore implements JobStore {
     return after.kind === "moved" ? after.job : null;
   }
 
-  #criticalTaskAtMs(nowMs: number): number | null {
-    const due = [...this.#tables.tasks.values()].flatMap(({ status, priority, nextRunAtMs }) =>
-      status === "active" &&
-      priority === "critical" &&
-      nextRunAtMs !== null &&
-      nextRunAtMs >= nowMs - MISSED_AFTER_MS &&
-      nextRunAtMs <= nowMs + FAST_AHEAD_MS
-        ? [nextRunAtMs]
-        : [],
+  #hasCriticalTask(nowMs: number): boolean {
+    return [...this.#tables.tasks.values()].some(
+      ({ status, priority, nextRunAtMs }) =>
+        status === "active" &&
+        priority === "critical" &&
+        nextRunAtMs !== null &&
+        nextRunAtMs >= nowMs - MISSED_AFTER_MS &&
+        nextRunAtMs <= nowMs + FAST_AHEAD_MS,
     );
-    return due.length === 0 ? null : Math.min(...due);
   }
 
   #revocationsSince(sinceMs: number): Revocation[] {

@@ -12,7 +12,7 @@ import type {
 } from "#core/ports/job-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./archive-jobs.ts";
 import { cancelJob } from "./cancel-job.ts";
-import { readInstant, readInstantOrNull, readJobId, readTaskId } from "./cells.ts";
+import { readInstant, readJobId, readTaskId } from "./cells.ts";
 import { adoptClaim, claimDue } from "./claim-due.ts";
 import { POLL_MS } from "./deadlines.ts";
 import { giveBackJobs } from "./give-back-jobs.ts";
@@ -103,7 +103,7 @@ export function jobStore(database: Database): JobStore {
 }
 
 function readPoll(row: Row, request: PollRequest): Poll {
-  const [now, revocations, liveWorkers, rank, criticalTaskAt, waits, ...cells] = row;
+  const [now, revocations, liveWorkers, rank, criticalTask, waits, ...cells] = row;
   const heads = new Map<number, QueueHead>();
   for (const [index, { queue }] of request.queues.entries()) {
     const head = cells[index] ?? null;
@@ -113,7 +113,7 @@ function readPoll(row: Row, request: PollRequest): Poll {
     nowMs: readInstant(now),
     heads,
     revocations: revocations as number,
-    criticalTaskAtMs: readInstantOrNull(criticalTaskAt),
+    criticalTask: criticalTask === 1,
     liveWorkers: liveWorkers as number,
     rank: rank as number,
     waiting: waits === 1,

@@ -25,8 +25,8 @@ export interface Poll {
   /** The first pending job of each queue asked that has one. */
   readonly heads: ReadonlyMap<number, QueueHead>;
   readonly revocations: number;
-  /** When the next critical task is due that has not been made, between now − MISSED_AFTER_MS and now + FAST_AHEAD_MS; null: none. */
-  readonly criticalTaskAtMs: number | null;
+  /** Whether a critical task that has not been made is due between now − MISSED_AFTER_MS and now + FAST_AHEAD_MS. */
+  readonly criticalTask: boolean;
   /** Executors with a live lease, and how many of them have a smaller id than the asker. */
   readonly liveWorkers: number;
   readonly rank: number;

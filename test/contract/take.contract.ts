@@ -41,7 +41,7 @@ export function takeContract(open: OpenStore): void {
       const workerId = await addWorker(store);
       const queues = [{ queue: 0, floorMs: null }];
       const poll = { workerId, queues, revocationsWithinMs: 30_000 };
-      assert.equal((await store.shard.jobs.poll(poll)).criticalTaskAtMs, late.nextRunAtMs);
+      assert.equal((await store.shard.jobs.poll(poll)).criticalTask, true);
       const taken = await store.shard.jobs.takeCritical({ workerId, tasksMax: 10 }, planAll);
       assert(taken.kind === "claimed");
       assert.deepEqual(taken.jobs.map(({ taskId }) => taskId).sort(), [due.id, late.id].sort());
@@ -57,7 +57,7 @@ export function takeContract(open: OpenStore): void {
       }
       for (const { id, tenantId, nextRunAtMs } of others)
         assert.equal((await store.shard.tasks.find(tenantId, id))?.task.nextRunAtMs, nextRunAtMs);
-      assert.equal((await store.shard.jobs.poll(poll)).criticalTaskAtMs, null);
+      assert.equal((await store.shard.jobs.poll(poll)).criticalTask, false);
       const again = await store.shard.jobs.takeCritical({ workerId, tasksMax: 10 }, planAll);
       assert(again.kind === "claimed" && again.jobs.length === 0);
       assert.equal((await store.shard.jobs.adopt({ workerId, ...taken })).jobs.length, 2);

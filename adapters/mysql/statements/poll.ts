@@ -11,8 +11,8 @@ import { columns, instant, integer, interval, workerId } from "../literals.ts";
  *   the revocations; the workers are few; next_run of tasks, an exact range; of limited the last entry: those before it are what
  *   was taken, dead until they are purged.
  * Locks: none. Isolation: READ COMMITTED.
- * Result: one row: clock, revocations, live workers, those before the asker, the next critical
- *   task (NULL: none), 1 where jobs wait under limits, then of each queue asked its head, 23 characters of `due_at` and the id in hexadecimal digits (NULL: empty).
+ * Result: one row: clock, revocations, live workers, those before the asker, 1 where a critical
+ *   task is due (NULL: none is), 1 where jobs wait under limits, then of each queue asked its head, 23 characters of `due_at` and the id in hexadecimal digits (NULL: empty).
  */
 export function pollSql(request: PollRequest): string {
   const live = "fenced_at IS NULL AND lease_until > UTC_TIMESTAMP(3)";
@@ -25,7 +25,7 @@ export function pollSql(request: PollRequest): string {
     `(SELECT COUNT(*) FROM revocations FORCE INDEX (at) WHERE at > UTC_TIMESTAMP(3) - ${interval(request.revocationsWithinMs)})`,
     `(SELECT COUNT(*) FROM workers WHERE ${live})`,
     `(SELECT COUNT(*) FROM workers WHERE ${live} AND id < ${workerId(request.workerId)})`,
-    `(SELECT next_run_at FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank("critical")} AND next_run_at >= UTC_TIMESTAMP(3) - ${interval(MISSED_AFTER_MS)} AND next_run_at <= UTC_TIMESTAMP(3) + ${interval(FAST_AHEAD_MS)} ORDER BY next_run_at LIMIT 1)`,
+    `(SELECT 1 FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank("critical")} AND next_run_at >= UTC_TIMESTAMP(3) - ${interval(MISSED_AFTER_MS)} AND next_run_at <= UTC_TIMESTAMP(3) + ${interval(FAST_AHEAD_MS)} LIMIT 1)`,
     "(SELECT 1 FROM limited FORCE INDEX (PRIMARY) ORDER BY job_id DESC LIMIT 1)",
     ...heads,
   ])}`;

@@ -193,7 +193,7 @@ export class Claiming {
     this.#failure = null;
     if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return false;
     const fastRoom = this.#fastRoom(room.fast);
-    const makes = poll.criticalTaskAtMs !== null && fastRoom.jobs > 0;
+    const makes = poll.criticalTask && fastRoom.jobs > 0;
     const take = () => this.#takeCritical(workerId, fastRoom);
     const fast = makes ? ((await this.#beside(take)) ?? 0) : 0;
     // One that is still to be settled, or has found us fenced, is the last.

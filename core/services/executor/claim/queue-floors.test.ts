@@ -12,7 +12,7 @@ function poll(nowMs: number, heads: [number, number][]): Poll {
     nowMs,
     heads: new Map(heads.map(([queue, dueAtMs]) => [queue, { dueAtMs, jobId: JOB }])),
     revocations: 0,
-    criticalTaskAtMs: null,
+    criticalTask: false,
     liveWorkers: 1,
     rank: 0,
     waiting: false,
