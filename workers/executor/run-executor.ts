@@ -45,7 +45,7 @@ export async function runExecutor(
 ): Promise<boolean> {
   const results = new Wake();
   const room = new Wake();
-  executor.onWaiting = results.set;
+  executor.onUnwritten = results.set;
   executor.onRoom = room.set;
   const emptied = new AbortController();
   const renewing = runLoop(
@@ -112,8 +112,10 @@ async function drain(
     await clock.sleep(DRAIN_LOOK_MS);
   }
   if (!executor.isEmpty) {
-    const { waiting } = executor.load;
-    logger.error("results not written in time; the reconciler gives these jobs back", { waiting });
+    const { unwritten } = executor.load;
+    logger.error("results not written in time; the reconciler gives these jobs back", {
+      waiting: unwritten,
+    });
     return false;
   }
   await waitedOut(() => executor.leave());
@@ -133,13 +135,13 @@ async function waitedOut(step: () => Promise<void>): Promise<void> {
 export function executorLook(
   executor: Pick<Executor, "load" | "mayStart">,
 ): ReturnType<Health["look"]> {
-  const { held, sending, waiting } = executor.load;
+  const { held, sending, unwritten } = executor.load;
   const wrong = executor.mayStart
     ? []
     : [
         "no call starts: the lease, or the last poll, is older than 5 s; calls go on with the next good renewal and poll",
       ];
-  return { wrong, figures: { held, sending, outboxWaiting: waiting } };
+  return { wrong, figures: { held, sending, outboxWaiting: unwritten } };
 }
 
 /** Reads the levels of an executor for its metrics. */
@@ -148,10 +150,10 @@ export function readExecutor(
   health: Health,
   gauges: Gauges,
 ): void {
-  const { held, sending, waiting } = executor.load;
+  const { held, sending, unwritten } = executor.load;
   gauges.gauge("held", held);
   gauges.gauge("sending", sending);
-  gauges.gauge("outbox_waiting", waiting);
+  gauges.gauge("outbox_waiting", unwritten);
   gauges.gauge("poll_age", Math.round(health.sinceGoodMs(POLLING)) / 1_000);
 }
 

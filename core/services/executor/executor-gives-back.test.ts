@@ -115,7 +115,7 @@ test("drain: 50 waiting jobs go back at once as they were, 10 calls under way ar
   await clock.advance(1_000);
   const ids = Array.from({ length: 60 }, () => addJob(tables, 0));
   await clock.advance(2_000);
-  assert.deepEqual(executor.load, { held: 60, sending: 10, waiting: 0 });
+  assert.deepEqual(executor.load, { held: 60, sending: 10, unwritten: 0 });
   world.stop.abort();
   await clock.advance(100);
   const back = ids.map((id) => jobOf(tables, id)).filter(({ status }) => status === "pending");

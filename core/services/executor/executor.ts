@@ -144,8 +144,8 @@ export class Executor {
   }
 
   /** Called when a result or a give-back waits to be written. */
-  set onWaiting(wake: () => void) {
-    this.#outbox.onWaiting = wake;
+  set onUnwritten(wake: () => void) {
+    this.#outbox.onUnwritten = wake;
   }
 
   /** Called when one of these has failed, and waits for `flushFailedOnce`. */
@@ -154,11 +154,11 @@ export class Executor {
   }
 
   /** Jobs in memory, slots taken, results not yet written. */
-  get load(): { held: number; sending: number; waiting: number } {
+  get load(): { held: number; sending: number; unwritten: number } {
     return {
       held: this.#held.size,
       sending: this.#held.slotsTaken,
-      waiting: this.#outbox.waiting,
+      unwritten: this.#outbox.unwritten,
     };
   }
 
@@ -249,7 +249,7 @@ export class Executor {
 
   /** True when nothing is left that only this process knows. */
   get isEmpty(): boolean {
-    return this.#outbox.waiting === 0 && this.#held.size === 0 && !this.#claiming.unsettled;
+    return this.#outbox.unwritten === 0 && this.#held.size === 0 && !this.#claiming.unsettled;
   }
 
   /** Finds out what became of a claim whose COMMIT was not answered. */

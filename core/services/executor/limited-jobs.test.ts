@@ -404,7 +404,7 @@ test("while very many results wait to be stored, no more jobs are taken, with a 
   const key = keyOf(SLOW);
   await limits.put(key, { concurrency: 5 });
   await clock.advance(1_000);
-  const { mock: waiting } = mock.getter(Outbox.prototype, "waiting", () => RESULTS_WAITING_MAX);
+  const { mock: waiting } = mock.getter(Outbox.prototype, "unwritten", () => RESULTS_WAITING_MAX);
   addJob(world, SLOW, key);
   addJob(world, FREE, null);
   verbs.clear();

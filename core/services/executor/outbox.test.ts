@@ -31,7 +31,7 @@ async function groupsOf(count: number, responseBody: string): Promise<JobResult[
     },
   });
   for (let n = 0; n < count; n++) outbox.addResult(resultOf(n, responseBody));
-  while (outbox.waiting > 0) await outbox.flushOnce();
+  while (outbox.unwritten > 0) await outbox.flushOnce();
   return groups;
 }
 
@@ -73,7 +73,7 @@ async function flushing(outbox: Outbox, times: number): Promise<number> {
     assert.ok(error instanceof StoreUnavailable);
     failures++;
   };
-  for (let n = 0; n < times && outbox.waiting > 0; n++) {
+  for (let n = 0; n < times && outbox.unwritten > 0; n++) {
     await outbox.flushOnce().catch(failed);
     for (const kind of ["results", "givenBack"] as const)
       await outbox.flushFailedOnce(kind).catch(failed);
@@ -98,7 +98,7 @@ test("a database that can do nothing now gets all when it can again, each once, 
   });
   for (let n = 0; n < 15_000; n++) outbox.addResult(resultOf(n, ""));
   assert.equal(await flushing(outbox, 100), 200);
-  assert.equal(outbox.waiting, 15_000);
+  assert.equal(outbox.unwritten, 15_000);
   isFull = false;
   assert.equal(await flushing(outbox, 200), 0);
   assert.equal(seen.size, 15_000);
@@ -131,7 +131,7 @@ test("one that the database never takes, and does not refuse either, holds up no
       }
       await flushing(outbox, 20);
       assert.equal(written.size, 1_999, verb);
-      assert.equal(outbox.waiting, 1);
+      assert.equal(outbox.unwritten, 1);
     }
   }
 });

@@ -26,7 +26,7 @@ interface OutboxDeps {
 export type Kind = "results" | "givenBack";
 
 /** Of one kind: what waits to be written, and is being written. */
-class Waiting<Item> {
+class Unwritten<Item> {
   readonly #size = new GroupSize(RESULTS_GROUP_MAX);
   readonly #failed = new FailedGroups<Item>();
   readonly #write: (group: readonly Item[]) => Promise<void>;
@@ -97,25 +97,25 @@ class Waiting<Item> {
 export class Outbox {
   readonly #deps: OutboxDeps;
   readonly #kinds: {
-    readonly results: Waiting<JobResult>;
-    readonly givenBack: Waiting<GivenBack>;
+    readonly results: Unwritten<JobResult>;
+    readonly givenBack: Unwritten<GivenBack>;
   };
 
   /** Called when something is put in. */
-  onWaiting: () => void = () => {};
+  onUnwritten: () => void = () => {};
   /** Called when something has failed, and waits for `flushFailedOnce`. */
   onFailed: (kind: Kind) => void = () => {};
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
     this.#kinds = {
-      results: new Waiting((group) => this.#record(group), sizeOfGroup),
-      givenBack: new Waiting((group) => this.#giveBack(group)),
+      results: new Unwritten((group) => this.#record(group), sizeOfGroup),
+      givenBack: new Unwritten((group) => this.#giveBack(group)),
     };
   }
 
   /** Results and give-backs that are not yet known to be written. */
-  get waiting(): number {
+  get unwritten(): number {
     return this.fresh + this.#kinds.results.failed + this.#kinds.givenBack.failed;
   }
 
@@ -126,14 +126,14 @@ export class Outbox {
 
   addResult(result: JobResult): void {
     this.#kinds.results.add(result);
-    this.onWaiting();
+    this.onUnwritten();
   }
 
   addGivenBack(held: readonly GivenBack[]): void {
     if (held.length === 0) return;
     for (const each of held) this.#kinds.givenBack.add(each);
     this.#deps.metrics.count("given_back", held.length);
-    this.onWaiting();
+    this.onUnwritten();
   }
 
   /** Writes up to one fresh group of each kind. Throws what the store throws, with everything kept. Returns how many were written. */

@@ -162,7 +162,7 @@ export class Claiming {
   async #takeLimited(workerId: WorkerId, poll: Poll, periodMs: number): Promise<boolean> {
     const { held, lease, limited, outbox } = this.#deps;
     const isOurs = () => this.#unknown === null && lease.workerId === workerId;
-    if (!isOurs() || outbox.waiting >= RESULTS_WAITING_MAX) return false;
+    if (!isOurs() || outbox.unwritten >= RESULTS_WAITING_MAX) return false;
     const { waiting, liveWorkers } = poll;
     if (liveWorkers > 1) this.#leaveStuck();
     const aheadMs = periodMs + CLAIM_AHEAD_MS;
@@ -191,7 +191,7 @@ export class Claiming {
   ): Promise<boolean> {
     this.#more = [];
     this.#failure = null;
-    if (this.#deps.outbox.waiting >= RESULTS_WAITING_MAX) return false;
+    if (this.#deps.outbox.unwritten >= RESULTS_WAITING_MAX) return false;
     const fastRoom = this.#fastRoom(room.fast);
     const makes = poll.criticalTask && fastRoom.jobs > 0;
     const take = () => this.#takeCritical(workerId, fastRoom);
