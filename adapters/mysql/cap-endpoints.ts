@@ -5,7 +5,7 @@
 import { endpointKey, type LimitKey } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { TaskAllowance } from "#core/ports/task-store.ts";
-import { lineUpJobs } from "./line-up-jobs.ts";
+import { holdForTasks } from "./line-up-jobs.ts";
 import type { Session } from "./pool.ts";
 import { capEndpointsSql, selectCapsSql } from "./statements/call-limits.ts";
 import type { Database } from "./transaction.ts";
@@ -24,7 +24,7 @@ export async function cappingEndpoints<T>(
       made = await capEndpoints(session, tenantId, urls, quota);
     });
   });
-  await lineUpJobs(database, made);
+  await holdForTasks(database, made, { isNew: true, check: "missing" });
   return result;
 }
 

@@ -18,16 +18,9 @@ const TASKS_MAX = 1_000;
 const GROUP_MAX = 1_000;
 
 /**
- * Lines up under limits that have just been made: the tenant's own, or those of some of its endpoints. They hold already for jobs that are
- * made from now on; where the database does not go on with this, it ends here, as it does where it takes too long.
- */
-export async function lineUpJobs(database: Database, keys: readonly LimitKey[]): Promise<void> {
-  await holdForTasks(database, keys, { isNew: true, check: "missing" });
-}
-
-/**
- * As lineUpJobs, after the endpoints of the tenant's tasks are `check`ed (fill-endpoints.ts). Under limits that were there before, jobs are
- * lined up only where that found tasks for which they did not hold.
+ * Lines up under limits (the tenant's own, or those of some of its endpoints), once the endpoints of the tenant's tasks are `check`ed
+ * (fill-endpoints.ts): where they are new, or that found tasks for which they did not hold. They hold already for jobs that are made from now
+ * on; where the database does not go on with this, it ends here, as it does where it takes too long.
  */
 export async function holdForTasks(
   database: Database,

@@ -1,5 +1,6 @@
 /** What a tenant's calls are signed with, as Standard Webhooks writes it: `whsec_` and a key in base64. */
 import { assert } from "./assert.ts";
+import type { TenantId } from "./ids.ts";
 import { SIGNING_SECRET_BYTES } from "./limits.ts";
 import { Secret } from "./secret.ts";
 
@@ -22,7 +23,7 @@ export function newSigningSecret(key: Uint8Array, id: Uint8Array): NewSigningSec
   };
 }
 
-/** The field for which the secret of this id is sealed. */
-export function signingField(id: string): string {
-  return `signing:${id}`;
+/** What the secret of this id is sealed for. */
+export function signingPlace(tenantId: TenantId, id: string) {
+  return { tenantId, owner: "tenant", field: `signing:${id}` } as const;
 }

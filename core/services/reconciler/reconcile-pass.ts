@@ -29,19 +29,15 @@ import {
   RESCUE_PASS_MS_MAX,
   SEEN_APART_MS,
 } from "#core/domain/limits.ts";
-import type { RunningKey } from "#core/ports/job-store.ts";
+import type { Rescued, RunningKey } from "#core/ports/job-store.ts";
 import { Sightings } from "./sightings.ts";
 import { type ReconcilerDeps, Upkeep } from "./upkeep.ts";
 
-/** What one pass did. */
-export interface Pass {
+/** What one pass did: workers fenced, and jobs given back. */
+export interface Pass extends Rescued {
   /** When the leases had been read, on the monotonic clock. */
   readonly lookedMs: number;
   readonly fenced: number;
-  /** Jobs given back: pending again, dead after LOST_MAX losses, or cancelled because somebody had asked for it. */
-  readonly pending: number;
-  readonly dead: number;
-  readonly cancelled: number;
   /** Work was left when the pass had taken long enough: the next one is due at once. */
   readonly more: boolean;
 }
@@ -208,11 +204,7 @@ export class Reconciler {
   }
 }
 
-interface RescueSum {
-  pending: number;
-  dead: number;
-  cancelled: number;
-}
+type RescueSum = { -readonly [Name in keyof Rescued]: number };
 
 function nameOf({ id, claimNo }: RunningKey): string {
   return `${id} ${claimNo}`;

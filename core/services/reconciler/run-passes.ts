@@ -2,17 +2,15 @@
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { PASS_PERIOD_MS } from "#core/domain/limits.ts";
+import type { Rescued } from "#core/ports/job-store.ts";
 import { type Pass, Reconciler } from "./reconcile-pass.ts";
 import type { ReconcilerDeps } from "./upkeep.ts";
 
 /** Sums over a run. */
-export interface Reconciled {
+export interface Reconciled extends Rescued {
   readonly passes: number;
   readonly failed: number;
   readonly fenced: number;
-  readonly pending: number;
-  readonly dead: number;
-  readonly cancelled: number;
 }
 
 /**

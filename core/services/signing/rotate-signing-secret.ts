@@ -1,7 +1,7 @@
 import type { TenantId } from "#core/domain/ids.ts";
 import { SIGNING_OVERLAP_MS, SIGNING_SECRET_BYTES } from "#core/domain/limits.ts";
 import type { Secret } from "#core/domain/secret.ts";
-import { newSigningSecret, SIGNING_ID_BYTES, signingField } from "#core/domain/signing-secret.ts";
+import { newSigningSecret, SIGNING_ID_BYTES, signingPlace } from "#core/domain/signing-secret.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { StoredSigningSecret } from "#core/ports/secret-store.ts";
 import type { Sealer } from "#core/ports/secrets.ts";
@@ -31,8 +31,14 @@ export async function rotateSigningSecret(
   const key = random.bytes(SIGNING_SECRET_BYTES);
   const { id, secret } = newSigningSecret(key, random.bytes(SIGNING_ID_BYTES));
   const fingerprint = await sealer.fingerprint(tenantId, secret);
-  const place = { tenantId, owner: "tenant", field: signingField(id) } as const;
-  const stored = { id, fingerprint, sealed: await sealer.seal(place, secret) };
+  const sealed = await sealer.seal(signingPlace(tenantId, id), secret);
   const { secrets } = shards.forTenant(tenantId);
-  return { secret, valid: await secrets.rotateSigningSecret(tenantId, stored, SIGNING_OVERLAP_MS) };
+  return {
+    secret,
+    valid: await secrets.rotateSigningSecret(
+      tenantId,
+      { id, fingerprint, sealed },
+      SIGNING_OVERLAP_MS,
+    ),
+  };
 }

@@ -4,10 +4,10 @@ import { OperatingError } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { SIGNING_KNOWN_MAX, SIGNING_SECRET_BYTES } from "#core/domain/limits.ts";
 import type { Secret } from "#core/domain/secret.ts";
-import { newSigningSecret, SIGNING_ID_BYTES, signingField } from "#core/domain/signing-secret.ts";
+import { newSigningSecret, SIGNING_ID_BYTES, signingPlace } from "#core/domain/signing-secret.ts";
 import type { Random } from "#core/ports/random.ts";
 import type { SecretStore } from "#core/ports/secret-store.ts";
-import type { Opener, Sealer, SecretPlace } from "#core/ports/secrets.ts";
+import type { Opener, Sealer } from "#core/ports/secrets.ts";
 import type { CallParts, SigningRow } from "./call-parts.ts";
 
 interface SigningKeysDeps {
@@ -65,7 +65,7 @@ export class SigningKeys {
     const at = `${tenantId}/${id}`;
     const known = this.#open.get(at);
     if (known !== undefined) return known;
-    const key = await this.#deps.vault.open(placeOf(tenantId, id), sealed);
+    const key = await this.#deps.vault.open(signingPlace(tenantId, id), sealed);
     if (key === null) return null;
     this.#open.set(at, key);
     forgetOldest(this.#open, SIGNING_KNOWN_MAX);
@@ -86,13 +86,9 @@ export class SigningKeys {
     const key = random.bytes(SIGNING_SECRET_BYTES);
     const { id, secret } = newSigningSecret(key, random.bytes(SIGNING_ID_BYTES));
     const fingerprint = await vault.fingerprint(tenantId, secret);
-    const sealed = await vault.seal(placeOf(tenantId, id), secret);
+    const sealed = await vault.seal(signingPlace(tenantId, id), secret);
     const rows = await store.keepSigningSecret(tenantId, { id, fingerprint, sealed });
     parts.noteSigning(tenantId, rows);
     return rows;
   }
-}
-
-function placeOf(tenantId: TenantId, id: string): SecretPlace {
-  return { tenantId, owner: "tenant", field: signingField(id) };
 }
