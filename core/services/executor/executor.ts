@@ -294,8 +294,8 @@ export class Executor {
   }
 
   /**
-   * When room is short, jobs go back that wait for a tenant's own long calls: they would keep others from being claimed. More of them
-   * than a claim brings while there is none.
+   * When room is short, jobs go back that wait for a tenant's own long calls: they would keep others from being claimed. At most
+   * PUT_OFF_JOBS_MAX beyond what room lacks.
    */
   #makeRoom(): void {
     const nowMs = this.#clock.monotonicMs();

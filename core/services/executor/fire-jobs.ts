@@ -15,7 +15,7 @@ import {
   SUCCESS_BODY_BYTES_KEPT,
 } from "#core/domain/limits.ts";
 import { oneLaneDown, priorityOfQueue } from "#core/domain/queue.ts";
-import { judge, retryDelayMs } from "#core/domain/retry-policy.ts";
+import { isSuccess, judge, retryDelayMs } from "#core/domain/retry-policy.ts";
 import type { CallOutcome, CallTimings } from "#core/ports/caller.ts";
 import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
@@ -133,7 +133,7 @@ export class Firing {
       this.#busyMs += outcome.durationMs;
       this.#deps.held.remove(held);
       if (outcome.kind === "answered") this.#deps.held.noteIdle(held);
-      outbox.addResult(this.#resultOf(held, outcome, startedAtMs, startedAtMs - dueMsOf(job)));
+      outbox.addResult(this.#resultOf(held, outcome, startedAtMs));
     }
     this.pump();
     this.onEnded(held);
@@ -175,15 +175,14 @@ export class Firing {
     this.putOff([held], () => SECRETS_AGAIN_MS);
   }
 
-  #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number, lagMs: number): JobResult {
+  #resultOf(held: HeldJob, outcome: CallOutcome, startedAtMs: number): JobResult {
     const { job, version } = held;
     const { metrics, random, database } = this.#deps;
     metrics.count(resultClass(outcome), 1);
     const verdict = judge(outcome, version.retry);
-    const success = verdict.kind === "success";
     const base = {
       ...heldKey(held),
-      record: recordOf(held, outcome, success, startedAtMs, lagMs),
+      record: recordOf(held, outcome, startedAtMs),
     };
     if (outcome.kind === "failed" && outcome.error === "interrupted") {
       return { ...base, kind: "interrupt" };
@@ -216,13 +215,13 @@ export class Firing {
 }
 
 function recordOf(
-  { job: { attempt, trigger }, version, claimedAtMs }: HeldJob,
+  { job, version, claimedAtMs }: HeldJob,
   outcome: CallOutcome,
-  success: boolean,
   startedAtMs: number,
-  lagMs: number,
 ): AttemptRecord {
+  const { attempt, trigger } = job;
   const { durationMs, timings } = outcome;
+  const lagMs = startedAtMs - dueMsOf(job);
   const common = {
     ...{ attempt, claimedAtMs, startedAtMs, lagMs, durationMs },
     ...(timings === undefined ? {} : { timings: keptTimings(timings) }),
@@ -233,7 +232,7 @@ function recordOf(
   if (version.request.captureResponse === false)
     return { ...common, statusCode, error: null, responseBody: null };
   // Of a test somebody wants to see what there is; history keeps what it keeps of any job.
-  const brief = success && trigger !== "test";
+  const brief = isSuccess(statusCode) && trigger !== "test";
   const keep = brief ? SUCCESS_BODY_BYTES_KEPT : FAILURE_BODY_BYTES_KEPT;
   const responseBody = cutToBytes(outcome.responseBody, keep);
   return { ...common, statusCode, error: null, responseBody };

@@ -1,4 +1,5 @@
 import type { CallError } from "#core/domain/call-error.ts";
+import { isSuccess } from "#core/domain/retry-policy.ts";
 import type { CallOutcome } from "#core/ports/caller.ts";
 import type { CounterName } from "#core/ports/metrics.ts";
 
@@ -25,7 +26,7 @@ const CLASSES: Readonly<Record<CallError, CounterName>> = {
 export function resultClass(outcome: CallOutcome): CounterName {
   if (outcome.kind === "failed") return CLASSES[outcome.error];
   const { statusCode } = outcome;
-  if (statusCode >= 200 && statusCode < 300) return "results_2xx";
+  if (isSuccess(statusCode)) return "results_2xx";
   if (statusCode < 400) return "results_3xx";
   return statusCode < 500 ? "results_4xx" : "results_5xx";
 }

@@ -75,12 +75,12 @@ const UNSENT: Unsent = { kind: "unsent" };
 /** How long a slot waits for what is our own affair: as long as a statement may take. */
 const OWN_MS_MAX = 5_000;
 
-/** So long secrets may be kept on top of what they may be too old by. */
+/** Between reading secrets and the call may lie so much. */
 const READY_KEPT_MS = SECRET_CHANGED_WITHIN_MS - TASK_SECRETS_KNOWN_MS;
 
 const INTERRUPTED = { kind: "failed", error: "interrupted" } as const;
 
-const UNREADABLE = {
+const WHY_FAILED = {
   "secret-missing": "call fails: its task no longer has a secret that it names",
   "secret-other-origin":
     "call fails: its task calls another origin now, and has its secrets for that",
@@ -319,8 +319,8 @@ export class CallSender {
     }
   }
 
-  #unreadable(job: ClaimedJob, code: keyof typeof UNREADABLE): Failed {
-    this.#warn(UNREADABLE[code], { code, taskId: job.taskId, jobId: job.id });
+  #unreadable(job: ClaimedJob, code: keyof typeof WHY_FAILED): Failed {
+    this.#warn(WHY_FAILED[code], { code, taskId: job.taskId, jobId: job.id });
     return { kind: "failed", error: code };
   }
 

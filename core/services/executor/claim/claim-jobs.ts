@@ -1,6 +1,6 @@
 /**
  * Polls the queue and claims what is due. One poll tells the heads of the queues, the database's clock, revocations and how many
- * executors live; a claim follows only when something is due before the next poll and there is room for it.
+ * executors live; a claim follows only when something is due within a second after the next poll, and there is room for it.
  */
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
@@ -140,7 +140,7 @@ export class Claiming {
     // Where the clock was set back, it was asked from floors of before.
     if (step !== "back") this.#floors.note(asked, poll);
     const soon = room.limited && (await this.#takeLimited(workerId, poll, periodMs));
-    // Whoever hears of it waits before the next poll, which claims that bring jobs need not.
+    // Thrown, it makes the loop back off; not while claims bring jobs.
     if (this.#failure !== null && !full) throw this.#failure;
     if (this.#failure !== null) this.#warnOf(this.#failure);
     // What the claim has taken is a part of the wait: a pause or delete is to be heard of in time.

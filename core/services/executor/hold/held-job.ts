@@ -28,10 +28,11 @@ export function heldKey({ job, workerId }: Pick<HeldJob, "job" | "workerId">): H
   return { id: job.id, workerId, claimNo: job.claimNo, limitKey: job.limitKey };
 }
 
-const SCHEME_LENGTH = "http://".length;
+/** From here on the next slash is the one behind the host, of https too. */
+const HOST_FROM = "https://".length;
 
 /** Tenants share no connection, whatever its origin. */
 export function connectionOf(job: ClaimedJob, url: string): string {
-  const end = url.indexOf("/", SCHEME_LENGTH + 1);
+  const end = url.indexOf("/", HOST_FROM);
   return `${job.tenantId} ${end < 0 ? url : url.slice(0, end)}`;
 }

@@ -98,7 +98,7 @@ export class HeldJobs {
     return this.#lines.unadmitted;
   }
 
-  /** Critical jobs among them, sending ones included; limited ones from when their limits have let them go. */
+  /** Critical jobs that are held, sending ones included; limited ones from when their limits have let them go. */
   get critical(): Pick<CriticalCounts, "total" | "free" | "left"> {
     return this.#critical;
   }
