@@ -26,9 +26,9 @@ export type EnvValues<D extends EnvDeclaration> = {
 };
 
 /**
- * Reads the declared variables out of `values`. Throws ConfigurationInvalid that names every fault. A variable that shares its
- * first word with a declared one (EXECUTOR_…) but is not declared is taken for a misspelling. Values are never repeated in
- * the message: they may be secrets.
+ * Reads the declared variables out of `values`. Throws ConfigurationInvalid that names every fault. A variable that begins with
+ * `ownPrefix` (EXECUTOR_) and is not declared is taken for a misspelling. Values are never repeated in the message: they may be
+ * secrets.
  */
 export function readEnv<const D extends EnvDeclaration>(
   declaration: D,
