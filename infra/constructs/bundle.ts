@@ -1,7 +1,7 @@
 /**
- * One file of JavaScript out of an entry point and all that it imports, for Lambda and for the workers' image. esbuild strips the
- * types, which Node does by itself everywhere else; nothing is lowered, renamed or squeezed, so a stack trace reads like the source
- * (measured: squeezed, an API is 1 MB smaller and 15 ms sooner at its first answer).
+ * One file of JavaScript out of an entry point and all that it imports, for Lambda. esbuild strips the types, which Node does by
+ * itself everywhere else; nothing is lowered, renamed or squeezed, so a stack trace reads like the source (measured: squeezed, an
+ * API is 1 MB smaller and 15 ms sooner at its first answer).
  *
  * The AWS SDK is inside: the runtime's own copy changes under a deployed function, and is not there at all in an emulator. It is
  * in a chunk of its own (as is everything that an entry imports dynamically), so that who needs none of it does not parse it.

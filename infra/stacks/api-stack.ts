@@ -48,7 +48,7 @@ export interface ApiStackProps {
   readonly secretsKey: SecretsKey;
 }
 
-/** API Gateway gives up after 29 s. A test call waits for 25 of them (functions/_shared/routes.ts). */
+/** API Gateway gives up after 29 s. A test call waits for 25 of them (TEST_WAIT_MS, core/domain/limits.ts). */
 const TASKS_SECONDS = 29;
 const JOBS_SECONDS = 15;
 const AUTHORIZER_SECONDS = 10;
