@@ -122,6 +122,7 @@ describe("a job's life across both stores", { timeout: 120_000 }, () => {
       before.map(({ status }) => status),
       ["succeeded", "dead"],
     );
+    // By then both are to be archived.
     await setTimeout(1_000);
     await using archiver = startTick("archiver", { ...databases, env: keyspace.env });
     await eventually(async () => assert.equal(await jobsLeft(), 0));
@@ -263,6 +264,7 @@ describe("Cassandra killed for a while", { timeout: 240_000 }, () => {
     const calls = () => sink.calls().filter(({ path }) => path === "/ok/away");
     const taskId = await create("/ok/away", { schedule: { type: "every", seconds: 1 } }, away);
     await sink.until(() => calls().length >= 3, DONE_MS);
+    // By then some are to be archived.
     await setTimeout(1_500);
     const first = startTick("archiver", own);
     await first.line("finished jobs moved to history", DONE_MS);

@@ -207,6 +207,7 @@ describe("call limits", { timeout: 280_000 }, () => {
     for (const sink of sinks) await sink.until(() => sink.answered.size > 10, DONE_MS);
     assert.deepEqual(await watch(2_000), [6, 4]);
     await limits.put(tenantKey(tenantId), { concurrency: 2 });
+    // A change holds for calls that start 2 s later.
     await sleep(3_000);
     const [lowered] = await watch(1_500);
     assert.ok(lowered <= 2, `${lowered} at once`);

@@ -85,6 +85,7 @@ test("rotated under load, three times: no statement fails, and each rotation is 
   );
   try {
     for (const password of ["p1", "p2", "p3"]) {
+      // The secret is not fetched twice within a second.
       await setTimeout(1_100);
       const before = done;
       source.password = password;
@@ -116,6 +117,7 @@ test("while the kept account is refused, statements are retryable failures; then
       assert(one.status === "rejected" && one.reason instanceof StoreUnavailable);
     assert.ok(source.fetched <= 2, `asked ${source.fetched} times`);
     source.password = "known";
+    // As above.
     await setTimeout(1_000);
     assert.deepEqual(await ask(), []);
   } finally {
