@@ -14,7 +14,7 @@ import { jobIdFromBytes, makeWorkerId, partitionOfJob, type WorkerId } from "#co
 import { WORKER_LEASE_MS } from "#core/domain/limits.ts";
 import type { ControlStore } from "#core/ports/control-store.ts";
 import type { Shards } from "#core/ports/shards.ts";
-import { makeTestDatabases, type TestDatabases } from "#test/integration/databases.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { backlogStoreContract } from "./backlog-store.contract.ts";
 import type { ContractControl, ContractStore } from "./contract-store.ts";
 import { controlStoreContract } from "./control-store.contract.ts";

@@ -5,9 +5,9 @@ import { systemDigest } from "#adapters/system/digest.ts";
 import { ROUTES, type Route } from "#functions/_shared/routes.ts";
 import { type ApiAnswer, type ApiClient, openClient } from "#test/support/api-client.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
+import { makeTestDatabases } from "#test/support/mysql.ts";
 import { operatorOf } from "#test/support/operator.ts";
 import { type OwnGateway, startGateway } from "#test/support/own-gateway.ts";
-import { makeTestDatabases } from "../integration/databases.ts";
 
 const TASK = {
   schedule: { type: "every", seconds: 366 * 86_400 },

@@ -9,10 +9,10 @@ import { makeManualJob } from "#core/domain/make-job.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { checkAnswer } from "#test/support/check-answer.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { addTenant, type OwnGateway, startGateway } from "#test/support/own-gateway.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const UP_MS = 20_000;
 const CALLED_MS = 30_000;

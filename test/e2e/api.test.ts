@@ -6,10 +6,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { type ApiAnswer, type ApiClient, openClient } from "#test/support/api-client.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { addTenant, type OwnGateway, startGateway } from "#test/support/own-gateway.ts";
 import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 import { startProcess } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const UP_MS = 20_000;
 /** A request's own 10 s, and what a loaded machine adds to them. */

@@ -12,10 +12,10 @@ import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { openSink } from "#test/support/sink.ts";
 import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startTick, startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const TASKS = 100;
 const JOBS = 4_000;

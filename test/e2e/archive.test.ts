@@ -17,10 +17,10 @@ import { type ApiClient, openClient } from "#test/support/api-client.ts";
 import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { makeTestKeyspace, ownCassandra } from "#test/support/cassandra.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { addTenant, type OwnGateway, startGateway } from "#test/support/own-gateway.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { startTick, startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const DONE_MS = 60_000;
 /** Archived a moment after its end; nothing is paused or resumed here. */

@@ -12,9 +12,9 @@ import { type ApiAnswer, type CallOptions, openClient } from "#test/support/api-
 import { Canaries } from "#test/support/canaries.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { addTenant, type OwnGateway, startGateway } from "#test/support/own-gateway.ts";
 import { type OwnProcess, startTick, startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const KINDS_MIN = 15;
 /** Archived a moment after its end. */

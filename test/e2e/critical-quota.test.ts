@@ -7,9 +7,9 @@ import { after, before, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { watchMachine } from "#test/support/machine-lateness.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const STORM_JOBS = 5_000;
 const QUIET_TENANTS = 50;

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { openTcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const STARTED_MS = 20_000;
 const DONE_MS = 30_000;

@@ -18,14 +18,14 @@ import {
 } from "#test/support/gauge-sink.ts";
 import { addLoad, depsOf, Executors } from "#test/support/limited-load.ts";
 import { watchMachine } from "#test/support/machine-lateness.ts";
-import { assertFewFailed } from "#test/support/spent-attempts.ts";
-import { startTick, startWorker } from "#test/support/worker-process.ts";
 import {
   makeTestDatabases,
   openProxyOf,
   type TestDatabases,
   throughProxy,
-} from "../integration/databases.ts";
+} from "#test/support/mysql.ts";
+import { assertFewFailed } from "#test/support/spent-attempts.ts";
+import { startTick, startWorker } from "#test/support/worker-process.ts";
 
 const DONE_MS = 90_000;
 /** What 200 calls at 20 a second take at most. */

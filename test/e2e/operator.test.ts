@@ -21,9 +21,9 @@ import { identify } from "#local/process-identity.ts";
 import { writeRun } from "#local/run-file.ts";
 import type { ApiAnswer } from "#test/support/api-client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
+import { makeTestDatabases } from "#test/support/mysql.ts";
 import { operatorOf } from "#test/support/operator.ts";
 import { buildTask } from "../contract/builders.ts";
-import { makeTestDatabases } from "../integration/databases.ts";
 
 const ANSWER_MS = 30_000;
 

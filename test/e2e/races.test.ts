@@ -8,12 +8,12 @@ import { systemRandom } from "#adapters/system/random.ts";
 import type { LogFields } from "#core/ports/logger.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { writeAtRandom } from "#test/support/random-writers.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { assertFewFailed, FAILED_SHARE_MAX } from "#test/support/spent-attempts.ts";
 import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const JOBS = 10_000;
 const STARTED_MS = 20_000;

@@ -16,10 +16,10 @@ import { pauseTask } from "#core/services/tasks/pause-task.ts";
 import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { openSink, type Sink, type SinkCall } from "#test/support/sink.ts";
 import { openTcpProxy } from "#test/support/tcp-proxy.ts";
 import { startTick, startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const STARTED_MS = 20_000;
 const HELD_MS = 30_000;

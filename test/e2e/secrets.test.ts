@@ -15,6 +15,7 @@ import { SECRET_CHANGED_WITHIN_MS, SIGNING_KNOWN_MS } from "#core/domain/limits.
 import { type ApiClient, openClient } from "#test/support/api-client.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { type FakeAws, openFakeAws } from "#test/support/fake-aws.ts";
+import { databaseNames, makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { addTenant, startGateway } from "#test/support/own-gateway.ts";
 import {
   type OwnProcess,
@@ -22,7 +23,6 @@ import {
   startWorker,
   testKeyFile,
 } from "#test/support/worker-process.ts";
-import { databaseNames, makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const TASKS = 20;
 const STARTED_MS = 20_000;

@@ -7,9 +7,9 @@ import { controlDatabase } from "#adapters/mysql/database-names.ts";
 import { type ApiClient, openClient } from "#test/support/api-client.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { type OwnProcess, startProcess, startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, type TestDatabases } from "../integration/databases.ts";
 
 const UP_MS = 20_000;
 const CALLED_MS = 20_000;

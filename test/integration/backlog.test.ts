@@ -7,7 +7,7 @@ import { countBacklogSql, selectBacklogHeadsSql } from "#adapters/mysql/statemen
 import { PRIORITIES } from "#core/domain/queue.ts";
 import type { LogFields } from "#core/ports/logger.ts";
 import type { Shards } from "#core/ports/shards.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { seedRows } from "./seed-rows.ts";
 
 const ROWS = 40_000;

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Connection, createConnection, type FieldPacket } from "mysql2/promise";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { controlSamples } from "./control-samples.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { type Sample, shardSamples } from "./statement-samples.ts";
 
 /** What instants, spans, ids and keys look like in a statement. */

@@ -9,7 +9,7 @@ import type { Task } from "#core/domain/task.ts";
 import type { LogFields, Logger } from "#core/ports/logger.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import { buildTask, makeTenant } from "#test/contract/builders.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { changeLimit, limitEndpoint } from "./limit-actors.ts";
 import { archive, createAndDelete, dieAndRescue, retryAndCancel } from "./upkeep-actors.ts";
 import { ExecutorActor, ExecutorCounts, edit, runByHand, tick } from "./work-actors.ts";

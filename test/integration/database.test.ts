@@ -11,8 +11,13 @@ import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
 import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/errors.ts";
 import { START_WINDOW_MS } from "#core/domain/limits.ts";
 import type { LogFields, Logger } from "#core/ports/logger.ts";
+import {
+  makeTestDatabases,
+  openProxyOf,
+  type TestDatabases,
+  throughProxy,
+} from "#test/support/mysql.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
-import { makeTestDatabases, openProxyOf, type TestDatabases, throughProxy } from "./databases.ts";
 
 /** Ends by itself as soon as its connection is closed, if nothing else waits. */
 const LEAKY = `

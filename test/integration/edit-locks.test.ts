@@ -16,9 +16,9 @@ import { REASON_PAUSED } from "#core/domain/job.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import type { JobsEffect } from "#core/ports/task-store.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { addJobs, addTask, HOUR_MS, isGone, plannedJob, writeEdit } from "../contract/builders.ts";
 import type { ContractStore } from "../contract/contract-store.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { untilWaiting } from "./until-waiting.ts";
 
 /** An edit that waits does so for 3 s (innodb_lock_wait_timeout), and then again. */

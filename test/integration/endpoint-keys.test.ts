@@ -9,6 +9,7 @@ import { endpointKey, type LimitKey } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import {
   addJobs,
   addTask,
@@ -18,7 +19,6 @@ import {
   plannedJob,
 } from "../contract/builders.ts";
 import type { ContractStore } from "../contract/contract-store.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { seedRows } from "./seed-rows.ts";
 
 const SEEDED = 450;

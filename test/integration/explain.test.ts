@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { controlSamples } from "./control-samples.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { seedControlRows, seedRequestRows, seedRows } from "./seed-rows.ts";
 import { shardSamples } from "./statement-samples.ts";
 

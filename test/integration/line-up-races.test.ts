@@ -19,9 +19,9 @@ import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
 import { endpointKey, tenantKey } from "#core/domain/call-limit.ts";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { Shards } from "#core/ports/shards.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { addJobs, addTask, HOUR_MS, plannedJob, readJob } from "../contract/builders.ts";
 import type { ContractStore } from "../contract/contract-store.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { untilWaiting } from "./until-waiting.ts";
 
 describe("lining up beside a take", () => {

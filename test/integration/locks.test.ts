@@ -9,7 +9,7 @@ import {
   selectMissedTasksSql,
 } from "#adapters/mysql/statements/select-due-tasks.ts";
 import { jobIdFromBytes, makeWorkerId } from "#core/domain/ids.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { giveBack } from "./give-back.ts";
 import { seedRows } from "./seed-rows.ts";
 

@@ -10,7 +10,7 @@ import { createConnection } from "mysql2/promise";
 import { identify } from "#local/process-identity.ts";
 import { writeRun } from "#local/run-file.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
-import { databaseNames, testMysqlUrl } from "./databases.ts";
+import { databaseNames, testMysqlUrl } from "#test/support/mysql.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const RUN_MS = 60_000;

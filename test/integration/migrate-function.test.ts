@@ -10,7 +10,7 @@ import type { DeployAnswer, DeployEvent } from "#functions/migrate/handler.ts";
 import { bundleEntry } from "#infra/constructs/bundle.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { openFakeAws } from "#test/support/fake-aws.ts";
-import { databaseNames, testMysqlUrl } from "./databases.ts";
+import { databaseNames, testMysqlUrl } from "#test/support/mysql.ts";
 
 const BUNDLE = bundleEntry("functions/migrate/handler.ts");
 const RUN_MS = 60_000;

@@ -5,7 +5,7 @@ import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { migrate } from "#migrations/migrate.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { databaseNames, testMysqlUrl } from "./databases.ts";
+import { databaseNames, testMysqlUrl } from "#test/support/mysql.ts";
 
 describe("migrate", () => {
   const databasePrefix = `t_${randomBytes(6).toString("hex")}_`;

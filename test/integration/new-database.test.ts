@@ -8,7 +8,7 @@ import { selectArchiveHeadsSql } from "#adapters/mysql/statements/archive-jobs.t
 import { selectBacklogHeadsSql } from "#adapters/mysql/statements/backlog.ts";
 import { selectClaimableSql } from "#adapters/mysql/statements/select-claimable.ts";
 import { makeJobId, makeTaskId, makeWorkerId } from "#core/domain/ids.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 
 const HEADS = {
   "what is to be archived": selectArchiveHeadsSql(),

@@ -8,7 +8,7 @@ import { prepareDatabases } from "#local/prepare-databases.ts";
 import { refuseDeployment } from "#local/refuse-deployment.ts";
 import { seedDemoTenant } from "#local/seed.ts";
 import { readSettings } from "#local/settings.ts";
-import { databaseNames, makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { databaseNames, makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 
 const REFUSED = /names the databases of a deployment .* nothing was changed: unset MYSQL_URL/;
 let databases: TestDatabases;

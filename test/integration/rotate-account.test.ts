@@ -9,7 +9,7 @@ import { openShards } from "#adapters/mysql/shards.ts";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { Secret } from "#core/domain/secret.ts";
 import type { DatabaseAccount } from "#core/ports/database-account.ts";
-import { databaseNames, makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { databaseNames, makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 
 const USER = `rotates_${randomBytes(4).toString("hex")}`;
 let databases: TestDatabases;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { controlDatabase, shardDatabase } from "#adapters/mysql/database-names.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../migrations");
 

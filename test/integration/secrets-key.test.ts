@@ -11,7 +11,7 @@ import { systemClock } from "#adapters/system/clock.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { Secret } from "#core/domain/secret.ts";
 import { localKeyFile, prepareKeyFile } from "#local/secrets-key.ts";
-import { databaseNames, makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { databaseNames, makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "secrets-key-"));
 let databases: TestDatabases;

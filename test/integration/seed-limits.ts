@@ -1,4 +1,4 @@
-import type { TestDatabases } from "./databases.ts";
+import type { TestDatabases } from "#test/support/mysql.ts";
 import { numbers, TASK_ID } from "./seed-rows.ts";
 
 /**

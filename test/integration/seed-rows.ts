@@ -1,4 +1,4 @@
-import type { TestDatabases } from "./databases.ts";
+import type { TestDatabases } from "#test/support/mysql.ts";
 
 /**
  * Fills `tasks` and `jobs` by the server itself. Task n has partition n mod 4,096 and tenant n mod 1,000; one in ten is paused;

@@ -10,8 +10,8 @@ import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { buildTask, TICK_BOUNDS } from "#test/contract/builders.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { type CountingProxy, openCountingProxy } from "./counting-proxy.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 import { seedRows } from "./seed-rows.ts";
 
 const RETENTION = { succeededMs: 3_600_000, endedMs: 1_209_600_000 };

@@ -15,8 +15,8 @@ import type { ClaimedJob, ClaimResult, JobResult } from "#core/ports/job-store.t
 import type { TakeLimitedResult } from "#core/ports/limit-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import { buildTask, HOUR_MS, makeWorker, RETENTION, TICK_BOUNDS } from "#test/contract/builders.ts";
+import { openProxiedShard, type ProxiedShard, type TestDatabases } from "#test/support/mysql.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
-import { openProxiedShard, type ProxiedShard, type TestDatabases } from "./databases.ts";
 import { untilWaiting } from "./until-waiting.ts";
 
 describe("stores whose answers are lost", () => {

@@ -11,7 +11,7 @@ import { pickPort } from "#local/hold-directory.ts";
 import { startMysql } from "#local/mysql-server.ts";
 import { isAlive } from "#local/process-identity.ts";
 import { type Run, readRun } from "#local/run-file.ts";
-import { testMysqlUrl } from "./databases.ts";
+import { testMysqlUrl } from "#test/support/mysql.ts";
 
 // The supervisor as it is, over a MySQL that it is given, with small stand-ins for gateway, scheduler and executor: what is tested is
 // who is started, started again, stopped and left alone.

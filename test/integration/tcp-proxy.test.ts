@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
+import { testMysqlUrl } from "#test/support/mysql.ts";
 import { openTcpProxy, type TcpProxy, type TcpProxyOptions } from "#test/support/tcp-proxy.ts";
-import { testMysqlUrl } from "./databases.ts";
 
 const DEADLINE_MS = 10_000;
 const echo = createServer({ noDelay: true }, (socket) => {

@@ -19,9 +19,9 @@ import { Scheduler } from "#core/services/scheduler/scheduler.ts";
 import { runTask } from "#core/services/tasks/run-task.ts";
 import { buildTask, HOUR_MS, RETENTION } from "#test/contract/builders.ts";
 import { eventually } from "#test/support/eventually.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { startWorker } from "#test/support/worker-process.ts";
 import { type CountingProxy, openCountingProxy } from "./counting-proxy.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
 
 const ADMIN = resolve(import.meta.dirname, "../../local/admin.ts");
 const [ACME, GLOBEX] = ["acme" as TenantId, "globex" as TenantId];

@@ -13,13 +13,13 @@ import type { Idempotency } from "#core/ports/idempotency.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
 import { buildTask, makeTenant, makeWorker, RETENTION } from "#test/contract/builders.ts";
-import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import {
   makeTestDatabases,
   openProxiedShard,
   type ProxiedShard,
   type TestDatabases,
-} from "./databases.ts";
+} from "#test/support/mysql.ts";
+import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 
 describe("upkeep whose answers are lost", () => {
   let open: ProxiedShard;

@@ -7,9 +7,14 @@ import { after, before, test } from "node:test";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { pickPort } from "#local/hold-directory.ts";
 import { addTask } from "#test/contract/builders.ts";
+import {
+  makeTestDatabases,
+  openProxyOf,
+  type TestDatabases,
+  throughProxy,
+} from "#test/support/mysql.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startTick, startWorker } from "#test/support/worker-process.ts";
-import { makeTestDatabases, openProxyOf, type TestDatabases, throughProxy } from "./databases.ts";
 
 const DEADLINE_MS = 30_000;
 const REQUEST = { method: "POST", headers: {}, body: "", bodyBase64: null } as const;

@@ -23,7 +23,7 @@ import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { makeKeyFile } from "#adapters/crypto/key-file.ts";
 import { mayUnshare } from "#test/support/may-unshare.ts";
-import { makeTestDatabases, type TestDatabases } from "./databases.ts";
+import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const INSTALL_MS = 120_000;

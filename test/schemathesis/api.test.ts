@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
+import { makeTestDatabases } from "#test/support/mysql.ts";
 import { addTenant, startGateway } from "#test/support/own-gateway.ts";
-import { makeTestDatabases } from "../integration/databases.ts";
 import { installSchemathesis } from "./install.ts";
 
 const RUN_MS = 90_000;

@@ -1,3 +1,4 @@
+/** MySQL for test files: the server that `npm test` has started for all of them; databases of each file's own. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
@@ -5,7 +6,7 @@ import { controlDatabase, SHARD_NAMES, shardDatabase } from "#adapters/mysql/dat
 import { openShards } from "#adapters/mysql/shards.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import { migrate } from "#migrations/migrate.ts";
-import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
+import { openTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 
 /** Databases of one test file, migrated, under a prefix that no other file has. */
 export interface TestDatabases {
@@ -16,7 +17,6 @@ export interface TestDatabases {
   drop(): Promise<void>;
 }
 
-/** The server that `npm test` has started for all test files. */
 export function testMysqlUrl(): string {
   const url = process.env.MYSQL_URL;
   if (!url) throw new Error("MYSQL_URL names the server that these tests use: npm test sets it");
