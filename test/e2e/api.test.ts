@@ -6,9 +6,13 @@ import { type AddressInfo, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { type ApiAnswer, type ApiClient, openClient } from "#test/support/api-client.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
-import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
+import {
+  type MysqlProxy,
+  makeTestDatabases,
+  openProxyOf,
+  type TestDatabases,
+} from "#test/support/mysql.ts";
 import { addTenant, type OwnGateway, startGateway } from "#test/support/own-gateway.ts";
-import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 import { startProcess } from "#test/support/worker-process.ts";
 
 const UP_MS = 20_000;
@@ -24,7 +28,7 @@ const run = randomBytes(5).toString("hex");
 
 const history = await makeTestKeyspace();
 let databases: TestDatabases;
-let proxy: TcpProxy;
+let proxy: MysqlProxy;
 let gateway: OwnGateway;
 let url: string;
 let acme: ApiClient;
@@ -33,12 +37,8 @@ let readerKey: string;
 
 before(async () => {
   databases = await makeTestDatabases();
-  const target = new URL(databases.mysqlUrl);
-  const targetPort = Number(target.port || 3306);
-  proxy = await openTcpProxy({ targetHost: target.hostname, targetPort, readsStatements: false });
-  target.hostname = "127.0.0.1";
-  target.port = String(proxy.port);
-  gateway = await startGateway({ ...databases, mysqlUrl: target.href }, history.env);
+  proxy = await openProxyOf(databases.mysqlUrl);
+  gateway = await startGateway({ ...databases, mysqlUrl: proxy.mysqlUrl }, history.env);
   url = gateway.url;
   const { key, addKey } = await addTenant(databases, "acme");
   acme = openClient(url, key);

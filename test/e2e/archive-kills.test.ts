@@ -12,9 +12,13 @@ import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { makeTestKeyspace } from "#test/support/cassandra.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
+import {
+  type MysqlProxy,
+  makeTestDatabases,
+  openProxyOf,
+  type TestDatabases,
+} from "#test/support/mysql.ts";
 import { openSink } from "#test/support/sink.ts";
-import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startTick, startWorker } from "#test/support/worker-process.ts";
 
 const TASKS = 100;
@@ -25,12 +29,11 @@ const SILENT = { info() {}, warn() {}, error() {} };
 
 const keyspace = await makeTestKeyspace();
 let databases: TestDatabases;
-let proxy: TcpProxy;
+let proxy: MysqlProxy;
 
 before(async () => {
   databases = await makeTestDatabases();
-  const { hostname, port } = new URL(databases.mysqlUrl);
-  proxy = await openTcpProxy({ targetHost: hostname, targetPort: Number(port) });
+  proxy = await openProxyOf(databases.mysqlUrl);
   const { run } = databases;
   const schedule = { type: "every", seconds: 86_400, anchor: "1970-01-01T00:00:00.000Z" };
   const tasks = { run, count: TASKS, batch: 0, url: "http://127.0.0.1:9/", schedule, spreadMs: 1 };
@@ -92,8 +95,6 @@ async function kill(archiver: OwnProcess): Promise<void> {
 describe("the archiver", { timeout: 180_000 }, () => {
   it(`killed at each step with ${JOBS} jobs to move: none lost, each archived once`, async () => {
     const jobs = await createJobs(JOBS);
-    const url = new URL(databases.mysqlUrl);
-    url.host = `127.0.0.1:${proxy.port}`;
     const steps = [
       ["before a copy", { at: "SELECT v.task_id" }],
       ["between a copy and the look at what has changed", { at: "SELECT jobs.id", from: 2 }],
@@ -103,7 +104,7 @@ describe("the archiver", { timeout: 180_000 }, () => {
     for (const [step, where] of steps) {
       const left = (await inMysql()).size;
       const hold = proxy.addFault({ kind: "hold", ...where });
-      await using archiver = startArchiver(url.href);
+      await using archiver = startArchiver(proxy.mysqlUrl);
       await Promise.race([hold.happened, archiver.ended(DONE_MS)]);
       assert.equal(hold.struck, 1, `killed ${step}`);
       await kill(archiver);

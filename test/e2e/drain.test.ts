@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
+import { makeTestDatabases, openProxyOf, type TestDatabases } from "#test/support/mysql.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { openTcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startWorker } from "#test/support/worker-process.ts";
@@ -111,14 +111,11 @@ describe("executor on SIGTERM", { timeout: 120_000 }, () => {
 
 describe("worker without its database", { timeout: 120_000 }, () => {
   it("waits with backoff and says so, and goes on when it appears", async () => {
-    const { hostname, port } = new URL(databases.mysqlUrl);
     await using open = new AsyncDisposableStack();
-    const proxy = await openTcpProxy({ targetHost: hostname, targetPort: Number(port) });
+    const proxy = await openProxyOf(databases.mysqlUrl);
     open.defer(() => proxy.close());
     await proxy.refuse(true);
-    const url = new URL(databases.mysqlUrl);
-    url.host = `127.0.0.1:${proxy.port}`;
-    const settings = { mysqlUrl: url.href, databasePrefix: databases.databasePrefix };
+    const settings = { ...databases, mysqlUrl: proxy.mysqlUrl };
     const workers = [
       open.use(startWorker("scheduler", settings)),
       open.use(startWorker("executor", settings)),

@@ -18,12 +18,7 @@ import {
 } from "#test/support/gauge-sink.ts";
 import { addLoad, depsOf, Executors } from "#test/support/limited-load.ts";
 import { watchMachine } from "#test/support/machine-lateness.ts";
-import {
-  makeTestDatabases,
-  openProxyOf,
-  type TestDatabases,
-  throughProxy,
-} from "#test/support/mysql.ts";
+import { makeTestDatabases, openProxyOf, type TestDatabases } from "#test/support/mysql.ts";
 import { assertFewFailed } from "#test/support/spent-attempts.ts";
 import { startTick, startWorker } from "#test/support/worker-process.ts";
 
@@ -256,8 +251,7 @@ describe("call limits", { timeout: 280_000 }, () => {
     const wire = await openProxyOf(databases.mysqlUrl);
     proxy.defer(() => wire.close());
     await using executors = new Executors(databases);
-    const mysqlUrl = throughProxy(databases.mysqlUrl, wire);
-    await executors.start(1, { ...databases, mysqlUrl });
+    await executors.start(1, { ...databases, mysqlUrl: wire.mysqlUrl });
     await addLoad(deps, { tenantId, url: sink.url, count: 40, atMs: Date.now() });
     await sink.until(() => sink.answered.size >= 3, DONE_MS);
     wire.pause();

@@ -8,11 +8,15 @@ import { systemRandom } from "#adapters/system/random.ts";
 import type { LogFields } from "#core/ports/logger.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
+import {
+  type MysqlProxy,
+  makeTestDatabases,
+  openProxyOf,
+  type TestDatabases,
+} from "#test/support/mysql.ts";
 import { writeAtRandom } from "#test/support/random-writers.ts";
 import { openSink, type Sink } from "#test/support/sink.ts";
 import { assertFewFailed, FAILED_SHARE_MAX } from "#test/support/spent-attempts.ts";
-import { openTcpProxy, type TcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startWorker } from "#test/support/worker-process.ts";
 
 const JOBS = 10_000;
@@ -28,13 +32,12 @@ describe("10,000 tasks due in one second, two schedulers, two executors", {
 }, () => {
   let databases: TestDatabases;
   let sink: Sink;
-  let proxy: TcpProxy;
+  let proxy: MysqlProxy;
 
   before(async () => {
     databases = await makeTestDatabases();
     sink = await openSink();
-    const { hostname, port } = new URL(databases.mysqlUrl);
-    proxy = await openTcpProxy({ targetHost: hostname, targetPort: Number(port) });
+    proxy = await openProxyOf(databases.mysqlUrl);
   });
   after(async () => {
     await proxy.close();
@@ -42,11 +45,7 @@ describe("10,000 tasks due in one second, two schedulers, two executors", {
     await databases.drop();
   });
 
-  const throughProxy = () => {
-    const url = new URL(databases.mysqlUrl);
-    url.host = `127.0.0.1:${proxy.port}`;
-    return { mysqlUrl: url.href, databasePrefix: databases.databasePrefix };
-  };
+  const throughProxy = () => ({ ...databases, mysqlUrl: proxy.mysqlUrl });
   const createTasks = (batch: number, inMs: number, { count = JOBS, spreadMs = 1_000 } = {}) => {
     const dueMs = Math.ceil(Date.now() / 1_000) * 1_000 + inMs;
     const schedule = { type: "at", at: new Date(dueMs).toISOString() };

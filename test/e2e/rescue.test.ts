@@ -16,9 +16,8 @@ import { pauseTask } from "#core/services/tasks/pause-task.ts";
 import { createBulkJobs } from "#test/support/bulk-jobs.ts";
 import { createBulkTasks } from "#test/support/bulk-tasks.ts";
 import { eventually } from "#test/support/eventually.ts";
-import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
+import { makeTestDatabases, openProxyOf, type TestDatabases } from "#test/support/mysql.ts";
 import { openSink, type Sink, type SinkCall } from "#test/support/sink.ts";
-import { openTcpProxy } from "#test/support/tcp-proxy.ts";
 import { startTick, startWorker } from "#test/support/worker-process.ts";
 
 const STARTED_MS = 20_000;
@@ -205,14 +204,11 @@ describe("the reconciler beside executors that live", { timeout: 150_000 }, () =
 
   it("a database that was away longer than any lease costs no executor its own", async () => {
     const others = await makeTestDatabases();
-    const { hostname, port } = new URL(others.mysqlUrl);
     await using open = new AsyncDisposableStack();
     open.defer(() => others.drop());
-    const proxy = await openTcpProxy({ targetHost: hostname, targetPort: Number(port) });
+    const proxy = await openProxyOf(others.mysqlUrl);
     open.defer(() => proxy.close());
-    const url = new URL(others.mysqlUrl);
-    url.host = `127.0.0.1:${proxy.port}`;
-    const settings = { mysqlUrl: url.href, databasePrefix: others.databasePrefix };
+    const settings = { ...others, mysqlUrl: proxy.mysqlUrl };
     const leases = () => others.run("SELECT HEX(id) AS id, fenced_at FROM workers");
     open.use(startWorker("executor", settings));
     await eventually(async () => assert.equal((await leases()).length, 1));

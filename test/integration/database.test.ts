@@ -12,12 +12,11 @@ import { OutcomeUnknown, StoreRefused, StoreUnavailable } from "#core/domain/err
 import { START_WINDOW_MS } from "#core/domain/limits.ts";
 import type { LogFields, Logger } from "#core/ports/logger.ts";
 import {
+  type MysqlProxy,
   makeTestDatabases,
   openProxyOf,
   type TestDatabases,
-  throughProxy,
 } from "#test/support/mysql.ts";
-import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 
 /** Ends by itself as soon as its connection is closed, if nothing else waits. */
 const LEAKY = `
@@ -33,7 +32,7 @@ const SLACK_MS = 1_500;
 
 describe("database", () => {
   let databases: TestDatabases;
-  let proxy: TcpProxy;
+  let proxy: MysqlProxy;
   let database: Database;
   const warnings: { message: string; fields: LogFields | undefined }[] = [];
   const logger: Logger = {
@@ -48,7 +47,7 @@ describe("database", () => {
     await databases.run("INSERT INTO marks VALUES (1, 0), (2, 0)");
     proxy = await openProxyOf(databases.mysqlUrl);
     database = openDatabase({
-      mysqlUrl: throughProxy(databases.mysqlUrl, proxy),
+      mysqlUrl: proxy.mysqlUrl,
       database: shardDatabase("0", databases.databasePrefix),
       poolSize: 2,
       logger,
@@ -324,7 +323,7 @@ describe("database", () => {
     const { mysqlUrl, databasePrefix } = databases;
     const still = await openProxyOf(mysqlUrl);
     const other = openDatabase({
-      mysqlUrl: throughProxy(mysqlUrl, still),
+      mysqlUrl: still.mysqlUrl,
       database: shardDatabase("0", databasePrefix),
       poolSize: 2,
       logger: null,
@@ -342,7 +341,7 @@ describe("database", () => {
     const other = await openProxyOf(mysqlUrl);
     other.addFault({ kind: "hold", at: "SELECT @@SESSION", times: 1 });
     const held = openDatabase({
-      mysqlUrl: throughProxy(mysqlUrl, other),
+      mysqlUrl: other.mysqlUrl,
       database: shardDatabase("0", databasePrefix),
       poolSize: 2,
       logger: null,
@@ -363,7 +362,7 @@ describe("database", () => {
     const { mysqlUrl, databasePrefix } = databases;
     const slow = await openProxyOf(mysqlUrl);
     const opened = openDatabase({
-      mysqlUrl: throughProxy(mysqlUrl, slow),
+      mysqlUrl: slow.mysqlUrl,
       database: shardDatabase("0", databasePrefix),
       poolSize: 1,
       logger: null,

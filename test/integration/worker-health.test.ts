@@ -8,12 +8,11 @@ import { openShards } from "#adapters/mysql/shards.ts";
 import { pickPort } from "#local/hold-directory.ts";
 import { addTask } from "#test/contract/builders.ts";
 import {
+  type MysqlProxy,
   makeTestDatabases,
   openProxyOf,
   type TestDatabases,
-  throughProxy,
 } from "#test/support/mysql.ts";
-import type { TcpProxy } from "#test/support/tcp-proxy.ts";
 import { type OwnProcess, startTick, startWorker } from "#test/support/worker-process.ts";
 
 const DEADLINE_MS = 30_000;
@@ -26,7 +25,7 @@ interface Health {
 }
 
 let databases: TestDatabases;
-let proxy: TcpProxy;
+let proxy: MysqlProxy;
 before(async () => {
   databases = await makeTestDatabases();
   proxy = await openProxyOf(databases.mysqlUrl);
@@ -41,7 +40,7 @@ async function start(
 ): Promise<{ worker: OwnProcess; base: string }> {
   const port = await pickPort(0);
   const worker = startWorker(kind, {
-    mysqlUrl: throughProxy(databases.mysqlUrl, proxy),
+    mysqlUrl: proxy.mysqlUrl,
     databasePrefix: databases.databasePrefix,
     env: { METRICS_PORT: String(port) },
   });
@@ -183,7 +182,7 @@ test("a reconciler tells that it has no database, and counts whom it fences", as
   await using worker = startWorker("executor", databases);
   await worker.line("started", DEADLINE_MS);
   await using _ = startTick("reconciler", {
-    mysqlUrl: throughProxy(databases.mysqlUrl, proxy),
+    mysqlUrl: proxy.mysqlUrl,
     databasePrefix: databases.databasePrefix,
     env: { METRICS_PORT: String(port) },
   });

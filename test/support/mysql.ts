@@ -52,18 +52,19 @@ export function databaseNames(prefix: string): string[] {
   return [controlDatabase(prefix), ...SHARD_NAMES.map((shard) => shardDatabase(shard, prefix))];
 }
 
-/** A proxy in front of the server that `mysqlUrl` names. */
-export function openProxyOf(mysqlUrl: string): Promise<TcpProxy> {
-  const { hostname, port } = new URL(mysqlUrl);
-  return openTcpProxy({ targetHost: hostname, targetPort: Number(port || 3306) });
+export interface MysqlProxy extends TcpProxy {
+  /** The same account, reached through it. */
+  readonly mysqlUrl: string;
 }
 
-/** The same account, reached through `proxy`. */
-export function throughProxy(mysqlUrl: string, proxy: TcpProxy): string {
+/** A proxy in front of the server that `mysqlUrl` names. */
+export async function openProxyOf(mysqlUrl: string): Promise<MysqlProxy> {
   const url = new URL(mysqlUrl);
+  const targetPort = Number(url.port || 3306);
+  const proxy = await openTcpProxy({ targetHost: url.hostname, targetPort });
   url.hostname = "127.0.0.1";
   url.port = String(proxy.port);
-  return url.href;
+  return Object.assign(proxy, { mysqlUrl: url.href });
 }
 
 /** A shard on databases of the test file's own, behind a proxy that can lose answers. */
@@ -78,8 +79,7 @@ export async function openProxiedShard(): Promise<ProxiedShard> {
   const databases = await makeTestDatabases();
   const { databasePrefix } = databases;
   const proxy = await openProxyOf(databases.mysqlUrl);
-  const mysqlUrl = throughProxy(databases.mysqlUrl, proxy);
-  const shards = openShards({ mysqlUrl, databasePrefix, poolSize: 4 });
+  const shards = openShards({ mysqlUrl: proxy.mysqlUrl, databasePrefix, poolSize: 4 });
   const [shard] = shards.all();
   assert(shard !== undefined, "there is one shard");
   const close = async () => {
