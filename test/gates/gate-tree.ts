@@ -3,7 +3,15 @@
  * seen to refuse what it must. Nothing here touches the work tree.
  */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 
@@ -18,6 +26,20 @@ const configuration = [
   "infra/tsconfig.json",
   "knip.json",
 ];
+
+/** Every .ts file below the root's folders, but hidden ones and what synthesis makes. */
+export function repositorySources(): string[] {
+  return readdirSync(repositoryRoot, { withFileTypes: true })
+    .filter(({ name }) => !name.startsWith(".") && name !== "node_modules" && name !== "cdk.out")
+    .flatMap((entry) =>
+      entry.isDirectory()
+        ? readdirSync(join(repositoryRoot, entry.name), { recursive: true }).map((path) =>
+            join(entry.name, String(path)),
+          )
+        : [entry.name],
+    )
+    .filter((path) => path.endsWith(".ts") && !path.includes("/node_modules/"));
+}
 
 /** Path in the tree → content. */
 export type TreeFiles = Readonly<Record<string, string>>;

@@ -1,9 +1,8 @@
 /** `tsc` refuses what it must under both configurations, and reads every TypeScript file of the repository. */
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
-import { join, relative } from "node:path";
+import { relative } from "node:path";
 import { describe, it } from "node:test";
-import { gateTree, repositoryRoot, runTool } from "./gate-tree.ts";
+import { gateTree, repositoryRoot, repositorySources, runTool } from "./gate-tree.ts";
 
 const refused = [
   { code: "TS6133", why: "an unused local", source: "const unused = 1;\nexport const a = 2;\n" },
@@ -89,17 +88,3 @@ describe("type gate", () => {
     );
   });
 });
-
-/** Every .ts file below the root's folders, but hidden and generated ones. */
-function repositorySources(): string[] {
-  return readdirSync(repositoryRoot, { withFileTypes: true })
-    .filter(({ name }) => !name.startsWith(".") && name !== "node_modules" && name !== "cdk.out")
-    .flatMap((entry) =>
-      entry.isDirectory()
-        ? readdirSync(join(repositoryRoot, entry.name), { recursive: true }).map((path) =>
-            join(entry.name, String(path)),
-          )
-        : [entry.name],
-    )
-    .filter((path) => path.endsWith(".ts") && !path.includes("/node_modules/"));
-}
