@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { refusedByKeyspaces, timestampRefusedByKeyspaces } from "#test/support/keyspaces-rules.ts";
 import { qualify, readCqlMigrations, splitCql, tableOf } from "./cql-files.ts";
-import { refusedByKeyspaces, timestampRefusedByKeyspaces } from "./keyspaces-rules.ts";
 
 test("Amazon Keyspaces accepts every migration", async () => {
   const migrations = await readCqlMigrations("keyspaces");

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { timestampRefusedByKeyspaces } from "#migrations/keyspaces-rules.ts";
 import { entryOf, finishedJob, makeOwner } from "#test/contract/history-entries.ts";
+import { timestampRefusedByKeyspaces } from "#test/support/keyspaces-rules.ts";
 import { insertParams } from "./rows.ts";
 
 const DAY_MS = 86_400_000;

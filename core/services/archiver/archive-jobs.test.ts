@@ -12,9 +12,9 @@ import {
   TASK_KEPT_IN_HISTORY_MS,
 } from "#core/domain/limits.ts";
 import type { HistoryStore } from "#core/ports/history-store.ts";
-import { timestampRefusedByKeyspaces } from "#migrations/keyspaces-rules.ts";
 import { buildTask } from "#test/contract/builders.ts";
 import { openWorld, RETENTION, withMonotonic } from "#test/support/archiver-world.ts";
+import { timestampRefusedByKeyspaces } from "#test/support/keyspaces-rules.ts";
 import { archiveJobs } from "./archive-jobs.ts";
 import { runArchiver } from "./run-archiver.ts";
 
