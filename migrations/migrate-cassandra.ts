@@ -20,13 +20,11 @@ export interface MigrateCassandraOptions extends CassandraConnection {
   readonly keyspace?: string;
   /** Default: Apache Cassandra. */
   readonly service?: CassandraService;
-  /** How the keyspace is made when it is missing; null where something else makes it. Default: one copy on one node. */
-  readonly replication?: Readonly<Record<string, string | number>> | null;
   readonly onProgress?: (line: string) => void;
 }
 
 export const KEYSPACE = "scheduler";
-const ONE_NODE = { class: "SimpleStrategy", replication_factor: 1 };
+const ONE_NODE = "{'class': 'SimpleStrategy', 'replication_factor': 1}";
 /** DDL in Keyspaces takes up to a minute. */
 const STATEMENT_MS = 60_000;
 const TOTAL_MS = 5 * 60_000;
@@ -48,7 +46,6 @@ interface Run {
  */
 export async function migrateCassandra(options: MigrateCassandraOptions): Promise<void> {
   const { keyspace = KEYSPACE, service = "cassandra", onProgress = () => {} } = options;
-  const { replication = service === "cassandra" ? ONE_NODE : null } = options;
   if (!/^[a-z][a-z0-9_]{0,47}$/.test(keyspace)) {
     throw new ConfigurationInvalid("a keyspace has lower-case letters, digits and _ only");
   }
@@ -56,11 +53,10 @@ export async function migrateCassandra(options: MigrateCassandraOptions): Promis
   const endsAt = performance.now() + TOTAL_MS;
   const run: Run = { session, keyspace, service, owner: randomUUID(), endsAt };
   try {
-    if (replication !== null) {
-      await define(
-        run,
-        `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = ${cqlMap(replication)}`,
-      );
+    // In AWS the keyspace is a resource of the data stack.
+    if (service === "cassandra") {
+      const query = `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = ${ONE_NODE}`;
+      await define(run, query);
     }
     await createTable(
       run,
@@ -161,14 +157,4 @@ async function pause(run: Run): Promise<void> {
     throw new StoreUnavailable("Cassandra's schema is not there yet: run the migrations again");
   }
   await new Promise((wake) => setTimeout(wake, POLL_MS));
-}
-
-function cqlMap(entries: Readonly<Record<string, string | number>>): string {
-  const parts = Object.entries(entries).map(([name, value]) => {
-    if (!/^[A-Za-z0-9_.-]+$/.test(`${name}${value}`)) {
-      throw new ConfigurationInvalid(`replication cannot have ${name}`);
-    }
-    return `'${name}': ${typeof value === "number" ? value : `'${value}'`}`;
-  });
-  return `{${parts.join(", ")}}`;
 }
