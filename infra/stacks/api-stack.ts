@@ -27,7 +27,6 @@ import type { ApiConfig, CellConfig } from "../config.ts";
 import { acknowledge } from "../constructs/acknowledge.ts";
 import type { Database, History, Placement, SecretsKey } from "../constructs/connections.ts";
 import { Firewall } from "../constructs/firewall.ts";
-import { retentionOf } from "../constructs/log-retention.ts";
 import { type FunctionSetting, NodeFunction } from "../constructs/node-function.ts";
 import { RestEntry } from "../constructs/rest-entry.ts";
 
@@ -71,7 +70,7 @@ export class ApiStack extends Stack {
     const entry = {
       handlers: this.functions,
       limits: cell.api,
-      logRetention: retentionOf(cell.logRetentionDays),
+      logRetention: cell.logRetentionDays,
       tracing: cell.tracing,
       account: this.#allowLogs(),
     };
@@ -105,7 +104,7 @@ export class ApiStack extends Stack {
     const { cell, placement, database, history, secretsKey } = props;
     const setting: FunctionSetting = {
       placement,
-      logRetention: retentionOf(cell.logRetentionDays),
+      logRetention: cell.logRetentionDays,
       tracing: cell.tracing,
     };
     const retention = {

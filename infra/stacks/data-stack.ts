@@ -7,7 +7,6 @@ import type { Construct } from "constructs";
 import type { CellConfig } from "../config.ts";
 import { Aurora } from "../constructs/aurora.ts";
 import { KeyspacesHistory } from "../constructs/keyspaces-history.ts";
-import { retentionOf } from "../constructs/log-retention.ts";
 import { TenantSecretsKey } from "../constructs/tenant-secrets-key.ts";
 import { proxyPercentOf } from "../mysql-connections.ts";
 import { type NetworkStack, subnets } from "./network-stack.ts";
@@ -30,7 +29,7 @@ export class DataStack extends Stack {
     this.mysql = new Aurora(this, "Mysql", {
       identifier: name,
       config: cell.data,
-      logRetention: retentionOf(cell.logRetentionDays),
+      logRetention: cell.logRetentionDays,
       vpc: network.vpc,
       subnets: { subnetGroupName: subnets.data.name },
       securityGroup: network.databaseGroup,

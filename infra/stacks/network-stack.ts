@@ -22,7 +22,7 @@ import {
   Vpc,
 } from "aws-cdk-lib/aws-ec2";
 import { CfnEventInvokeConfig } from "aws-cdk-lib/aws-lambda";
-import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import { type CellConfig, type NetworkConfig, ZONES_MAX } from "../config.ts";
 
@@ -154,8 +154,7 @@ export class NetworkStack extends Stack {
 
   #logFlows(network: NetworkConfig): void {
     const logGroup = new LogGroup(this, "FlowLogs", {
-      retention:
-        network.flowLogRetentionDays === 7 ? RetentionDays.ONE_WEEK : RetentionDays.ONE_MONTH,
+      retention: network.flowLogRetentionDays,
       removalPolicy: RemovalPolicy.DESTROY,
     });
     this.vpc.addFlowLog("Flows", {

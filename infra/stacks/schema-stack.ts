@@ -21,7 +21,6 @@ import type { CellConfig } from "../config.ts";
 import { acknowledge } from "../constructs/acknowledge.ts";
 import { bundleEntry } from "../constructs/bundle.ts";
 import type { Placement } from "../constructs/connections.ts";
-import { retentionOf } from "../constructs/log-retention.ts";
 import { NodeFunction } from "../constructs/node-function.ts";
 import type { DataStack } from "./data-stack.ts";
 
@@ -41,7 +40,7 @@ const NOT_IN_PASSWORDS = " %+~`#$&*()|[]{}:;<>?!'/@\"\\";
 export class SchemaStack extends Stack {
   constructor(scope: Construct, id: string, { cell, placement, data }: SchemaStackProps) {
     super(scope, id);
-    const logRetention = retentionOf(cell.logRetentionDays);
+    const logRetention = cell.logRetentionDays;
     const { asOwner, appAccount } = data.mysql;
     const migrate = new NodeFunction<typeof migrateEnv>(this, "Migrate", {
       placement,

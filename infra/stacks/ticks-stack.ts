@@ -10,7 +10,6 @@ import { type reconcilerEnv, reconcilerTimeoutSeconds } from "#functions/reconci
 import type { CellConfig } from "../config.ts";
 import { acknowledge } from "../constructs/acknowledge.ts";
 import type { Database, History, Placement } from "../constructs/connections.ts";
-import { retentionOf } from "../constructs/log-retention.ts";
 import { NodeFunction } from "../constructs/node-function.ts";
 
 export interface TicksStackProps {
@@ -64,7 +63,7 @@ export class TicksStack extends Stack {
   #makeFunctions({ cell, placement, database, history }: TicksStackProps) {
     const setting = {
       placement,
-      logRetention: retentionOf(cell.logRetentionDays),
+      logRetention: cell.logRetentionDays,
       tracing: cell.tracing,
       onFailure: new SqsDestination(this.deadLetters),
       reservedConcurrency: cell.tickConcurrency,

@@ -6,7 +6,6 @@ import type { Construct } from "constructs";
 import type { executorEnv } from "#workers/executor/env.ts";
 import type { schedulerEnv } from "#workers/scheduler/env.ts";
 import type { CellConfig, WorkersConfig } from "../config.ts";
-import { retentionOf } from "../constructs/log-retention.ts";
 import { gauge } from "../constructs/metrics.ts";
 import { workerImage } from "../constructs/worker-image.ts";
 import { STATUS_PORT, WorkerService } from "../constructs/worker-service.ts";
@@ -64,7 +63,7 @@ export class WorkersStack extends Stack {
       publicAddress: false,
       capacity: [{ capacityProvider: "FARGATE", weight: 1 }],
       tasks: cell.workers.schedulers,
-      logRetention: retentionOf(cell.logRetentionDays),
+      logRetention: cell.logRetentionDays,
     });
   }
 
@@ -98,7 +97,7 @@ export class WorkersStack extends Stack {
           ]
         : [{ capacityProvider: "FARGATE", weight: 1 }],
       tasks: undefined,
-      logRetention: retentionOf(cell.logRetentionDays),
+      logRetention: cell.logRetentionDays,
     });
   }
 
