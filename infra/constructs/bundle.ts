@@ -25,11 +25,6 @@ import {
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { type BuildOptions, buildSync, version } from "esbuild";
 
-export interface BundleOptions {
-  /** Beside the code, for `node --enable-source-maps`. Default none: the code keeps its names and lines. */
-  readonly sourceMap?: boolean;
-}
-
 const ROOT = resolve(import.meta.dirname, "../..");
 const BUNDLES = join(ROOT, ".local", "bundles");
 const FORGOTTEN_AFTER_MS = 3_600_000;
@@ -62,16 +57,15 @@ const SETTINGS = {
  * The directory whose `index.mjs` is the bundle of `entryFile`, a path from the root of the repository. Throws esbuild's error
  * when the entry does not build.
  */
-export function bundleEntry(entryFile: string, options: BundleOptions = {}): string {
-  const { sourceMap = false } = options;
-  const name = nameOf(entryFile) + (sourceMap ? "-map" : "");
+export function bundleEntry(entryFile: string): string {
+  const name = nameOf(entryFile);
   const recipe = recipeOf(name);
   const known = readRecipe(recipe);
   if (known !== null) return known;
   mkdirSync(BUNDLES, { recursive: true });
   const made = mkdtempSync(join(BUNDLES, `${name}-new-`));
   try {
-    const inputs = build(entryFile, made, sourceMap);
+    const inputs = build(entryFile, made);
     const directory = keep(made, name);
     writeRecipe(recipe, directory, inputs);
     return directory;
@@ -91,13 +85,12 @@ export function bundledPackages(entryFile: string): string[] {
 }
 
 /** Builds into `directory`; returns the files that went in, from the root of the repository. */
-function build(entryFile: string, directory: string, sourceMap: boolean): string[] {
+function build(entryFile: string, directory: string): string[] {
   const { metafile } = buildSync({
     ...SETTINGS,
     entryPoints: { index: entryFile },
     outdir: directory,
     metafile: true,
-    ...(sourceMap ? { sourcemap: "linked" as const, sourcesContent: false } : {}),
   });
   const inputs = Object.keys(metafile.inputs);
   for (const folder of copiedFolders(inputs)) {

@@ -98,7 +98,8 @@ describe("bundleEntry", () => {
     assert.match(readFileSync(join(first, "index.mjs"), "utf8"), /\nasync function runPasses\(/);
   });
   it("is readable by everybody, whatever the umask it is made under, and mended where it was made without", () => {
-    const build = () => bundleEntry("functions/migrate/handler.ts", { sourceMap: true });
+    // Whose bundle nobody else reads meanwhile.
+    const build = () => bundleEntry("migrations/migrate.ts");
     const modesIn = (directory: string) => {
       const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
       const modes = entries.map((entry) => {
@@ -121,11 +122,6 @@ describe("bundleEntry", () => {
     } finally {
       process.umask(before);
     }
-  });
-  it("has a source map where one is asked for", () => {
-    const directory = bundleEntry("functions/reconciler/handler.ts", { sourceMap: true });
-    const { sources } = JSON.parse(readFileSync(join(directory, "index.mjs.map"), "utf8"));
-    assert.ok(sources.some((path: string) => path.endsWith("functions/reconciler/handler.ts")));
   });
   it("says what does not build", () => {
     assert.throws(() => bundleEntry("functions/none/handler.ts"), /Could not resolve/);
