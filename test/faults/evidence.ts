@@ -19,12 +19,10 @@ export async function readJobs(
   { database, history }: World,
   expected: readonly Expected[],
 ): Promise<Map<JobId, JobSeen>> {
-  const rows = await database.run(
-    "SELECT id, status, claim_no, attempt, lost, reason, attempts FROM jobs",
-  );
+  const rows = await database.run("SELECT id, status, claim_no, lost, reason, attempts FROM jobs");
   const jobs = new Map<JobId, JobSeen>();
-  for (const { id, status, claim_no, attempt, lost, reason, attempts } of rows) {
-    const seen = { status, claimNo: claim_no, attempt, lost, reason, attempts: attempts ?? {} };
+  for (const { id, status, claim_no, lost, reason, attempts } of rows) {
+    const seen = { status, claimNo: claim_no, lost, reason, attempts: attempts ?? {} };
     jobs.set(jobIdFromBytes(id), seen);
   }
   if (history === null) return jobs;

@@ -34,7 +34,7 @@ const call = (attempt: number, afterMs: number, status: number | null = 200): Si
 });
 
 const succeeded: JobSeen = {
-  ...{ status: "succeeded", claimNo: 1, attempt: 1, lost: 0, reason: null },
+  ...{ status: "succeeded", claimNo: 1, lost: 0, reason: null },
   attempts: { 1: record(1, 200) },
 };
 

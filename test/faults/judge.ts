@@ -9,7 +9,6 @@ import { type Expected, MAX_ATTEMPTS, PERIOD_SECONDS } from "./load.ts";
 export interface JobSeen {
   readonly status: JobStatus;
   readonly claimNo: number;
-  readonly attempt: number;
   readonly lost: number;
   readonly reason: string | null;
   readonly attempts: Readonly<Record<string, AttemptRecord>>;

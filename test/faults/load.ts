@@ -62,10 +62,6 @@ export class Load {
     return new Load(tasks);
   }
 
-  get tasks(): readonly LoadTask[] {
-    return this.#tasks;
-  }
-
   /** More tasks beside the load's. */
   async add(database: FaultDatabase, tasks: readonly LoadTask[]): Promise<void> {
     this.#tasks.push(...tasks);

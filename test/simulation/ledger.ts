@@ -22,7 +22,6 @@ export interface Violation {
   readonly detail: string;
   readonly jobId: JobId | null;
   readonly taskId: TaskId | null;
-  readonly atMs: number;
 }
 
 /** A call that reached its endpoint. */
@@ -172,9 +171,9 @@ export class Ledger {
   }
 
   violate(rule: string, detail: string, jobId: JobId | null, taskId: TaskId | null = null): void {
-    const { queue, trace } = this.#options;
+    const { trace } = this.#options;
     trace.note(jobId, taskId, () => `VIOLATION: ${rule}: ${detail}`);
-    this.violations.push({ rule, detail, jobId, taskId, atMs: queue.nowMs });
+    this.violations.push({ rule, detail, jobId, taskId });
   }
 
   #watchJobs(): void {

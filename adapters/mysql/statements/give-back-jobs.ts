@@ -17,7 +17,7 @@ import { IN_LINE } from "./limited-lines.ts";
 export function giveBackJobsSql(
   held: readonly GivenBack[],
   retention: Retention,
-  limited = false,
+  limited: boolean,
 ): string {
   const rows = groupRows(
     held,

@@ -48,7 +48,7 @@ export function endInterruptedSql(results: readonly Interrupted[], retention: Re
 export function returnInterruptedSql(
   results: readonly Interrupted[],
   retention: Retention,
-  limited = false,
+  limited: boolean,
 ): string {
   const marked = "jobs.cancel_reason IS NOT NULL";
   return `UPDATE ${group(results)} SET jobs.attempts = ${attemptsWith("r.claim_no", "r.record")}, jobs.lost = jobs.lost + 1, jobs.worker_id = NULL, jobs.reason = COALESCE(jobs.cancel_reason, jobs.reason), jobs.finished_at = IF(${marked}, UTC_TIMESTAMP(3), jobs.finished_at), jobs.due_at = IF(${marked}, ${ended(retention)}, GREATEST(jobs.run_at, UTC_TIMESTAMP(3))), jobs.status = IF(${marked}, 'cancelled', ${limited ? IN_LINE : "'pending'"}) WHERE ${HELD} AND NOT (${DIES})`;

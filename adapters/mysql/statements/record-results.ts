@@ -69,7 +69,7 @@ function readGroup(columns: readonly GroupColumn<Ended>[], results: readonly End
 export function recordResultsSql(
   results: readonly Ended[],
   retention: Retention,
-  limited = false,
+  limited: boolean,
 ): string {
   const { claimNo, finalReason, succeeds, held, dies, rows, more } = readGroup(
     RESULT_COLUMNS,

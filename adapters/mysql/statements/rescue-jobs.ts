@@ -51,6 +51,6 @@ export function rescueCancelledSql(keys: readonly RunningKey[], retention: Reten
 }
 
 /** `limited`: claimed from lines, under the lock of their rows. */
-export function rescuePendingSql(keys: readonly RunningKey[], limited = false): string {
+export function rescuePendingSql(keys: readonly RunningKey[], limited: boolean): string {
   return `UPDATE ${group(keys)} SET jobs.lost = jobs.lost + 1, jobs.due_at = GREATEST(jobs.run_at, UTC_TIMESTAMP(3) + ${APART}), jobs.status = ${limited ? IN_LINE : "'pending'"} WHERE ${HELD} AND jobs.cancel_reason IS NULL AND NOT (${USED_UP})`;
 }
