@@ -11,7 +11,7 @@ import { shardDatabase } from "#adapters/mysql/database-names.ts";
 import { limitStore } from "#adapters/mysql/limit-store.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { selectLimitSql } from "#adapters/mysql/statements/call-limits.ts";
-import { groupRows, JOBS_OF_GROUP } from "#adapters/mysql/statements/job-group.ts";
+import { jobGroup } from "#adapters/mysql/statements/job-group.ts";
 import { deleteLimitedSql, lineUpSql } from "#adapters/mysql/statements/limited-lines.ts";
 import { lineUpJobsSql } from "#adapters/mysql/statements/line-up-jobs.ts";
 import { lockLineSql } from "#adapters/mysql/statements/select-limited.ts";
@@ -76,7 +76,7 @@ describe("lining up beside a take", () => {
     await addJobs(store, task, jobs);
     const lined = jobs.slice(0, 1);
 
-    const takeOfLined = `UPDATE (VALUES ${groupRows(lined, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} SET jobs.status = 'running' WHERE jobs.status = 'waiting'`;
+    const takeOfLined = `UPDATE ${jobGroup(lined)} SET jobs.status = 'running' WHERE jobs.status = 'waiting'`;
     /** What a take does: of what nobody holds, and its COMMIT is still to come. */
     async function take(): Promise<boolean> {
       await taker.query("BEGIN");

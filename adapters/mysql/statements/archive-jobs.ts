@@ -9,7 +9,7 @@ import { QUEUES } from "#core/domain/queue.ts";
 import type { ArchivedKey } from "#core/ports/job-store.ts";
 import { JOINED_JOB_COLUMNS } from "../job-rows.ts";
 import { columns, instant, integer, text } from "../literals.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { groupRows, JOBS_OF_GROUP, jobGroup } from "./job-group.ts";
 
 /** One range of the queue index. */
 export interface ArchiveBranch {
@@ -74,7 +74,7 @@ const ARCHIVABLE =
  * Index: primary key, driven by the group. Locks: none. Isolation: READ COMMITTED. Result: jobs in key order.
  */
 export function selectArchivableSql(keys: readonly Pick<ArchivedKey, "id">[]): string {
-  return `SELECT ${JOINED_JOB_COLUMNS} FROM (VALUES ${groupRows(keys, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} WHERE ${ARCHIVABLE}`;
+  return `SELECT ${JOINED_JOB_COLUMNS} FROM ${jobGroup(keys)} WHERE ${ARCHIVABLE}`;
 }
 
 /**

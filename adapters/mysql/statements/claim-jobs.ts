@@ -2,7 +2,7 @@ import type { WorkerId } from "#core/domain/ids.ts";
 import { BACKSTOP_SLACK_MS } from "#core/domain/limits.ts";
 import type { ClaimedJob } from "#core/ports/job-store.ts";
 import { instant, integer, workerId } from "../literals.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { jobGroup } from "./job-group.ts";
 
 /**
  * Event 4 for the jobs that the claim's SELECT has locked; event 5 where they waited.
@@ -19,7 +19,6 @@ export function claimJobsSql(
   claimedAtMs: number,
   from: "pending" | "waiting" = "pending",
 ): string {
-  const rows = groupRows(jobs, () => "");
   const backstop = `GREATEST(jobs.run_at, ${instant(claimedAtMs)}) + INTERVAL (jobs.timeout_ms + ${integer(BACKSTOP_SLACK_MS)}) * 1000 MICROSECOND`;
-  return `UPDATE (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} SET jobs.status = 'running', jobs.worker_id = ${workerId(worker)}, jobs.claim_no = jobs.claim_no + 1, jobs.attempt = jobs.attempt + 1, jobs.due_at = ${backstop} WHERE jobs.status = '${from}'`;
+  return `UPDATE ${jobGroup(jobs)} SET jobs.status = 'running', jobs.worker_id = ${workerId(worker)}, jobs.claim_no = jobs.claim_no + 1, jobs.attempt = jobs.attempt + 1, jobs.due_at = ${backstop} WHERE jobs.status = '${from}'`;
 }

@@ -16,7 +16,7 @@ import { REASON_PAUSED } from "#core/domain/job.ts";
 import { FROZEN_MS } from "#core/domain/limits.ts";
 import type { Task } from "#core/domain/task.ts";
 import { columns, instant, integer, interval, jobIdsFrom, taskId, text } from "../literals.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { jobGroup } from "./job-group.ts";
 
 /** Planned and not frozen at `nowMs`: what event 17 may remove. */
 function plannedLater(id: TaskId, nowMs: number): string {
@@ -155,9 +155,5 @@ function pausedLater(of: "" | "jobs.", nowMs: number): string {
 
 /** The named jobs, walked in key order. */
 function group(jobs: readonly JobId[]): string {
-  const rows = groupRows(
-    jobs.map((id) => ({ id })),
-    () => "",
-  );
-  return `(VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP}`;
+  return jobGroup(jobs.map((id) => ({ id })));
 }

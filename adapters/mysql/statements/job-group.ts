@@ -20,3 +20,8 @@ export function groupRows<Item extends { readonly id: JobId }>(
     })
     .join(",");
 }
+
+/** Jobs by nothing but their ids, walked in key order. */
+export function jobGroup(jobs: readonly { readonly id: JobId }[]): string {
+  return `(VALUES ${groupRows(jobs, () => "")}) AS r (part, id) ${JOBS_OF_GROUP}`;
+}

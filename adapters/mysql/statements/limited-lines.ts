@@ -6,7 +6,7 @@
  */
 import type { JobId } from "#core/domain/ids.ts";
 import { jobId } from "../literals.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { jobGroup } from "./job-group.ts";
 
 /** What a job becomes that is in line again, by its own row. */
 export const IN_LINE = "IF(jobs.limit_key IS NULL, 'pending', 'waiting')";
@@ -20,7 +20,7 @@ type Keyed = readonly { readonly id: JobId }[];
  * Result: ids of those that wait.
  */
 export function lockWaitingSql(jobs: Keyed): string {
-  return `SELECT jobs.id, jobs.status = 'waiting' FROM (VALUES ${groupRows(jobs, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} FOR UPDATE OF jobs`;
+  return `SELECT jobs.id, jobs.status = 'waiting' FROM ${jobGroup(jobs)} FOR UPDATE OF jobs`;
 }
 
 /**
@@ -32,7 +32,7 @@ export function lockWaitingSql(jobs: Keyed): string {
  * Result: not used.
  */
 export function lineUpSql(jobs: Keyed): string {
-  return `INSERT INTO limited (job_id, part, limit_key, queue, due_at) SELECT jobs.id, jobs.part, jobs.limit_key, jobs.queue, jobs.due_at FROM (VALUES ${groupRows(jobs, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.status = 'waiting' ON DUPLICATE KEY UPDATE limited.limit_key = jobs.limit_key, limited.queue = jobs.queue, limited.due_at = jobs.due_at`;
+  return `INSERT INTO limited (job_id, part, limit_key, queue, due_at) SELECT jobs.id, jobs.part, jobs.limit_key, jobs.queue, jobs.due_at FROM ${jobGroup(jobs)} WHERE jobs.status = 'waiting' ON DUPLICATE KEY UPDATE limited.limit_key = jobs.limit_key, limited.queue = jobs.queue, limited.due_at = jobs.due_at`;
 }
 
 /**
@@ -41,7 +41,7 @@ export function lineUpSql(jobs: Keyed): string {
  * Index: primary keys, driven by the group in key order. Locks: rows of limited (X). Isolation: READ COMMITTED. Result: not used.
  */
 export function leaveLinesSql(jobs: Keyed): string {
-  return `DELETE limited FROM (VALUES ${groupRows(jobs, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} STRAIGHT_JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = r.id WHERE jobs.status <> 'waiting'`;
+  return `DELETE limited FROM ${jobGroup(jobs)} STRAIGHT_JOIN limited FORCE INDEX (PRIMARY) ON limited.job_id = r.id WHERE jobs.status <> 'waiting'`;
 }
 
 /**

@@ -2,7 +2,7 @@
 import { type LimitKey, tenantKeyOf, tenantOf } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId } from "#core/domain/ids.ts";
 import { integer, jobIdsFrom, taskId, text } from "../literals.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { jobGroup } from "./job-group.ts";
 
 /** A tenant's own key, or those of some of its endpoints. */
 type Keys = readonly [LimitKey, ...LimitKey[]];
@@ -45,5 +45,5 @@ export function listUnlinedSql(key: LimitKey, tasks: readonly TaskId[], sinceMs:
  * `status` does not depend on the order of the assignments. Result: how many.
  */
 export function lineUpJobsSql(key: LimitKey, jobs: readonly { readonly id: JobId }[]): string {
-  return `UPDATE (VALUES ${groupRows(jobs, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} SET jobs.status = 'waiting', jobs.limit_key = ${text(key)} WHERE ${isUnlined(key)}`;
+  return `UPDATE ${jobGroup(jobs)} SET jobs.status = 'waiting', jobs.limit_key = ${text(key)} WHERE ${isUnlined(key)}`;
 }

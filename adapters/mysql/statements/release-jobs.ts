@@ -1,7 +1,7 @@
 import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId } from "#core/domain/ids.ts";
 import { text } from "../literals.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { jobGroup } from "./job-group.ts";
 
 /**
  * Event 19 for jobs that lockLineSql has locked. They enter the queue's index at now, not at when they were due: claims do not look below
@@ -16,5 +16,5 @@ export function releaseJobsSql(
   limitKey: LimitKey | null,
 ): string {
   const status = limitKey === null ? "pending" : "waiting";
-  return `UPDATE (VALUES ${groupRows(jobs, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} SET jobs.limit_key = ${text(limitKey)}, jobs.status = '${status}', jobs.due_at = GREATEST(jobs.run_at, UTC_TIMESTAMP(3)) WHERE jobs.status = 'waiting'`;
+  return `UPDATE ${jobGroup(jobs)} SET jobs.limit_key = ${text(limitKey)}, jobs.status = '${status}', jobs.due_at = GREATEST(jobs.run_at, UTC_TIMESTAMP(3)) WHERE jobs.status = 'waiting'`;
 }

@@ -6,7 +6,7 @@ import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId, TenantId } from "#core/domain/ids.ts";
 import { instant, integer, jobId, taskKey, text } from "../literals.ts";
 import { lineOf } from "../task-rows.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { groupRows, JOBS_OF_GROUP, jobGroup } from "./job-group.ts";
 
 /**
  * Index: primary key of tasks, a row at a time, driven by the group in key order.
@@ -29,11 +29,7 @@ export function lockTasksSql(
  * Result: (id, whether it is dead, task_version, limit_key, attempt, queue).
  */
 export function lockDeadJobsSql(tenantId: TenantId, ids: readonly JobId[]): string {
-  const rows = groupRows(
-    ids.map((id) => ({ id })),
-    () => "",
-  );
-  return `SELECT jobs.id, jobs.status = 'dead', jobs.task_version, jobs.limit_key, jobs.attempt, jobs.queue FROM (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.tenant_id = ${text(tenantId)} FOR UPDATE OF jobs`;
+  return `SELECT jobs.id, jobs.status = 'dead', jobs.task_version, jobs.limit_key, jobs.attempt, jobs.queue FROM ${jobGroup(ids.map((id) => ({ id })))} WHERE jobs.tenant_id = ${text(tenantId)} FOR UPDATE OF jobs`;
 }
 
 /** A job to be retried. */

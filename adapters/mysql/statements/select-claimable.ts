@@ -2,7 +2,7 @@ import type { JobId } from "#core/domain/ids.ts";
 import type { ClaimRequest, QueueHead } from "#core/ports/job-store.ts";
 import { CLAIMED_COLUMNS, NO_CLAIMED_COLUMNS } from "../job-rows.ts";
 import { instant, integer, interval, jobKey } from "../literals.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { jobGroup } from "./job-group.ts";
 
 const CLOCK = `(SELECT UTC_TIMESTAMP(3) AS now, ${NO_CLAIMED_COLUMNS})`;
 
@@ -38,5 +38,5 @@ function notBefore({ dueAtMs, jobId }: QueueHead): string {
  * Result: jobs as they are before the claim; the first column is NULL.
  */
 export function selectMadeSql(jobs: readonly { readonly id: JobId }[]): string {
-  return `SELECT NULL, ${CLAIMED_COLUMNS} FROM (VALUES ${groupRows(jobs, () => "")}) AS r (part, id) ${JOBS_OF_GROUP} WHERE jobs.status = 'pending' FOR UPDATE OF jobs SKIP LOCKED`;
+  return `SELECT NULL, ${CLAIMED_COLUMNS} FROM ${jobGroup(jobs)} WHERE jobs.status = 'pending' FOR UPDATE OF jobs SKIP LOCKED`;
 }

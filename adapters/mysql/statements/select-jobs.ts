@@ -3,7 +3,7 @@ import type { JobStatus } from "#core/domain/job.ts";
 import type { TaskJobsFilter } from "#core/ports/job-store.ts";
 import { JOB_COLUMNS, LISTED_JOB_COLUMNS } from "../job-rows.ts";
 import { integer, jobId, jobIdsFrom, taskId, text } from "../literals.ts";
-import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
+import { jobGroup } from "./job-group.ts";
 
 /**
  * One job of a tenant.
@@ -20,11 +20,7 @@ export function selectJobSql(tenantId: TenantId, id: JobId): string {
  * Index: primary key, driven by the group in key order. Locks: none. Isolation: READ COMMITTED. Result: ids.
  */
 export function listPresentSql(ids: readonly JobId[]): string {
-  const rows = groupRows(
-    ids.map((id) => ({ id })),
-    () => "",
-  );
-  return `SELECT jobs.id FROM (VALUES ${rows}) AS r (part, id) ${JOBS_OF_GROUP}`;
+  return `SELECT jobs.id FROM ${jobGroup(ids.map((id) => ({ id })))}`;
 }
 
 /**
