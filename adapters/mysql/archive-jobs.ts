@@ -7,8 +7,7 @@ import type { ArchivedKey, ArchiveRange } from "#core/ports/job-store.ts";
 import { readInstant, readJobId } from "./cells.ts";
 import { readJob } from "./job-rows.ts";
 import {
-  ARCHIVE_BRANCHES,
-  type ArchiveBranch,
+  ARCHIVE_RANGES,
   countArchivableSql,
   deleteArchivedSql,
   listArchivableSql,
@@ -16,6 +15,7 @@ import {
   selectArchivableSql,
   selectArchiveHeadsSql,
 } from "./statements/archive-jobs.ts";
+import type { QueueRange } from "./statements/queue-range.ts";
 import type { Database } from "./transaction.ts";
 
 export async function listArchivable(
@@ -25,14 +25,14 @@ export async function listArchivable(
   without: readonly ArchiveRange[],
 ): Promise<Job[]> {
   assert(limit > 0 && limit <= ARCHIVE_READ_MAX, "a look at what to archive is bounded");
-  const branches = (await branchesWithWork(database)).filter(
+  const ranges = (await rangesWithWork(database)).filter(
     ({ status, queue }) =>
       !without.some((range) => range.status === status && range.queue === queue),
   );
-  if (branches.length === 0) return [];
+  if (ranges.length === 0) return [];
   const keys: { id: JobId }[] = [];
   let bytes = 0;
-  for (const [id, size] of await database.select(listArchivableSql(branches, limit))) {
+  for (const [id, size] of await database.select(listArchivableSql(ranges, limit))) {
     bytes += Number(size);
     if (bytes > bytesMax && keys.length > 0) break;
     keys.push({ id: readJobId(id) });
@@ -44,9 +44,9 @@ export async function listArchivable(
 }
 
 export async function countArchivable(database: Database, max: number): Promise<number> {
-  const branches = await branchesWithWork(database);
-  if (branches.length === 0) return 0;
-  const [row] = await database.select(countArchivableSql(branches, max));
+  const ranges = await rangesWithWork(database);
+  if (ranges.length === 0) return 0;
+  const [row] = await database.select(countArchivableSql(ranges, max));
   return Number(row?.[0]);
 }
 
@@ -65,12 +65,12 @@ export function deleteArchived(database: Database, keys: readonly ArchivedKey[])
 }
 
 /** The ranges in which anything waits, the one that waits longest first: none is put off for ever. */
-async function branchesWithWork(database: Database): Promise<ArchiveBranch[]> {
+async function rangesWithWork(database: Database): Promise<QueueRange[]> {
   const [heads = []] = await database.select(selectArchiveHeadsSql());
-  return ARCHIVE_BRANCHES.flatMap((branch, index) => {
+  return ARCHIVE_RANGES.flatMap((range, index) => {
     const head = heads[index] ?? null;
-    return head === null ? [] : [{ branch, sinceMs: readInstant(head) }];
+    return head === null ? [] : [{ range, sinceMs: readInstant(head) }];
   })
     .sort((a, b) => a.sinceMs - b.sinceMs)
-    .map(({ branch }) => branch);
+    .map(({ range }) => range);
 }

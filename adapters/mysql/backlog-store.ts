@@ -8,8 +8,8 @@ import {
   countBacklogSql,
   selectBacklogHeadsSql,
   WAITING_RANGES,
-  type WaitingRange,
 } from "./statements/backlog.ts";
+import type { QueueRange } from "./statements/queue-range.ts";
 import type { Database } from "./transaction.ts";
 
 export function backlogStore(database: Database): BacklogStore {
@@ -19,7 +19,7 @@ export function backlogStore(database: Database): BacklogStore {
   };
 }
 
-type Head = WaitingRange & { readonly dueAtMs: number };
+type Head = QueueRange & { readonly dueAtMs: number };
 
 interface Bounds {
   readonly countedMax: number;

@@ -381,8 +381,8 @@ function singles(): Sample[] {
     listRevocationsSql: revocations.listRevocationsSql(30_000),
     pruneRevocationsSql: revocations.pruneRevocationsSql(100),
     selectArchiveHeadsSql: archiveJobs.selectArchiveHeadsSql(),
-    listArchivableSql: archiveJobs.listArchivableSql(archiveJobs.ARCHIVE_BRANCHES, 1_000),
-    countArchivableSql: archiveJobs.countArchivableSql(archiveJobs.ARCHIVE_BRANCHES, 100_000),
+    listArchivableSql: archiveJobs.listArchivableSql(archiveJobs.ARCHIVE_RANGES, 1_000),
+    countArchivableSql: archiveJobs.countArchivableSql(archiveJobs.ARCHIVE_RANGES, 100_000),
     selectBacklogHeadsSql: backlog.selectBacklogHeadsSql(60_000),
     countBacklogSql: backlog.countBacklogSql([
       { ranges: backlog.WAITING_RANGES, aheadMs: 60_000, max: 20_000 },

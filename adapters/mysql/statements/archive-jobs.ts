@@ -4,64 +4,39 @@
  *
  * Index of the lists: queue (status, queue, due_at), an exact range per status and queue in index order.
  */
-import type { JobStatus } from "#core/domain/job.ts";
-import { QUEUES } from "#core/domain/queue.ts";
 import type { ArchivedKey } from "#core/ports/job-store.ts";
 import { JOINED_JOB_COLUMNS } from "../job-rows.ts";
 import { columns, instant, integer, text } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP, jobGroup } from "./job-group.ts";
+import { dueIn, headIn, type QueueRange, queueRanges } from "./queue-range.ts";
 
-/** One range of the queue index. */
-export interface ArchiveBranch {
-  readonly status: JobStatus;
-  readonly queue: number;
-}
-
-export const ARCHIVE_BRANCHES: readonly ArchiveBranch[] = (
-  ["succeeded", "dead", "cancelled"] as const
-).flatMap((status) => Array.from({ length: QUEUES }, (_, queue) => ({ status, queue })));
-
-function ofQueue({ status, queue }: ArchiveBranch): string {
-  return `FROM jobs FORCE INDEX (queue) WHERE status = '${status}' AND queue = ${integer(queue)}`;
-}
-
-function range(branch: ArchiveBranch): string {
-  return `${ofQueue(branch)} AND due_at <= UTC_TIMESTAMP(3)`;
-}
+export const ARCHIVE_RANGES = queueRanges(["succeeded", "dead", "cancelled"]);
+const NOW = "UTC_TIMESTAMP(3)";
 
 /**
- * Which ranges have something to archive: literal sub-selects, of which each reads one entry (measured: 192 in 9 ms).
- *
- * The head is looked up by equality and compared when it is read. As a range it may be planned as a walk of the whole index, which covers
- * it, as long as the server counts few rows: a look that began so in a new database went on for 20 s while jobs came.
- *
- * Locks: none. Isolation: READ COMMITTED.
- * Result: one row, the earliest `due_at` of each of ARCHIVE_BRANCHES, NULL where nothing has come to it.
+ * Which ranges have something to archive. Locks: none. Isolation: READ COMMITTED.
+ * Result: one row, the earliest `due_at` of each of ARCHIVE_RANGES, NULL where nothing has come to it.
  */
 export function selectArchiveHeadsSql(): string {
-  const heads = ARCHIVE_BRANCHES.map(
-    (branch) =>
-      `(SELECT IF(due_at <= UTC_TIMESTAMP(3), due_at, NULL) ${ofQueue(branch)} ORDER BY due_at LIMIT 1)`,
-  );
-  return `SELECT ${columns(heads)}`;
+  return `SELECT ${columns(ARCHIVE_RANGES.map((range) => headIn(range, NOW)))}`;
 }
 
 /**
- * What to archive next, branch by branch, with the size of its documents.
+ * What to archive next, range by range, with the size of its documents.
  *
  * Locks: none. Isolation: READ COMMITTED. Result: (id, bytes of attempts and payload), at most `limit`.
  */
-export function listArchivableSql(branches: readonly ArchiveBranch[], limit: number): string {
-  const selects = branches.map(
-    (branch) =>
-      `(SELECT id, COALESCE(JSON_STORAGE_SIZE(attempts), 0) + COALESCE(JSON_STORAGE_SIZE(payload), 0) ${range(branch)} ORDER BY due_at LIMIT ${integer(limit)})`,
+export function listArchivableSql(ranges: readonly QueueRange[], limit: number): string {
+  const selects = ranges.map(
+    (range) =>
+      `(SELECT id, COALESCE(JSON_STORAGE_SIZE(attempts), 0) + COALESCE(JSON_STORAGE_SIZE(payload), 0) ${dueIn(range, NOW)} ORDER BY due_at LIMIT ${integer(limit)})`,
   );
   return `${selects.join(" UNION ALL ")} LIMIT ${integer(limit)}`;
 }
 
 /** Result: one row, how many jobs there are to archive, counted up to `max`. Locks: none. */
-export function countArchivableSql(branches: readonly ArchiveBranch[], max: number): string {
-  const selects = branches.map((branch) => `(SELECT 1 ${range(branch)} LIMIT ${integer(max)})`);
+export function countArchivableSql(ranges: readonly QueueRange[], max: number): string {
+  const selects = ranges.map((range) => `(SELECT 1 ${dueIn(range, NOW)} LIMIT ${integer(max)})`);
   return `SELECT COUNT(*) FROM (${selects.join(" UNION ALL ")} LIMIT ${integer(max)}) AS waiting`;
 }
 

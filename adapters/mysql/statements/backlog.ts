@@ -2,30 +2,14 @@
  * How much waits, for whoever watches. Entries of the queue index are counted in exact ranges and up to a bound, so that the cost
  * is the same at a standstill of a million jobs.
  */
-import { PRIORITIES, priorityRank, QUEUES } from "#core/domain/queue.ts";
+import { PRIORITIES, priorityRank } from "#core/domain/queue.ts";
 import { columns, integer, interval } from "../literals.ts";
+import { dueIn, headIn, type QueueRange, queueRanges } from "./queue-range.ts";
 
-/** A queue's jobs in one of the states in which jobs wait. */
-export interface WaitingRange {
-  readonly status: "pending" | "waiting";
-  readonly queue: number;
-}
-
-export const WAITING_RANGES: readonly WaitingRange[] = (["pending", "waiting"] as const).flatMap(
-  (status) => Array.from({ length: QUEUES }, (_, queue) => ({ status, queue })),
-);
-
-function ofQueue({ status, queue }: WaitingRange): string {
-  return `FROM jobs FORCE INDEX (queue) WHERE status = '${status}' AND queue = ${integer(queue)}`;
-}
-
-function range(one: WaitingRange, aheadMs: number): string {
-  return `${ofQueue(one)} AND due_at <= UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
-}
+export const WAITING_RANGES = queueRanges(["pending", "waiting"]);
 
 /**
  * Which ranges have anything that is due by now + `aheadMs`, and what is not made: literal sub-selects, of which each reads one entry.
- * The heads are looked up by equality: see selectArchiveHeadsSql.
  *
  * Index: queue (status, queue, due_at) for the heads; next_run (status, priority, next_run_at) for what is not made; the workers are
  *   few. Locks: none. Isolation: READ COMMITTED.
@@ -37,11 +21,7 @@ export function selectBacklogHeadsSql(aheadMs: number): string {
     (priority) =>
       `(SELECT next_run_at FROM tasks FORCE INDEX (next_run) WHERE status = 'active' AND priority = ${priorityRank(priority)} AND next_run_at <= UTC_TIMESTAMP(3) ORDER BY next_run_at LIMIT 1)`,
   );
-  const until = `UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
-  const heads = WAITING_RANGES.map(
-    (one) =>
-      `(SELECT IF(due_at <= ${until}, due_at, NULL) ${ofQueue(one)} ORDER BY due_at LIMIT 1)`,
-  );
+  const heads = WAITING_RANGES.map((range) => headIn(range, untilOf(aheadMs)));
   return `SELECT ${columns([
     "UTC_TIMESTAMP(3)",
     "(SELECT COUNT(*) FROM workers WHERE fenced_at IS NULL AND lease_until > UTC_TIMESTAMP(3))",
@@ -52,7 +32,7 @@ export function selectBacklogHeadsSql(aheadMs: number): string {
 
 /** What is counted together: jobs of these ranges that are due by now + `aheadMs`. */
 export interface Count {
-  readonly ranges: readonly WaitingRange[];
+  readonly ranges: readonly QueueRange[];
   readonly aheadMs: number;
   readonly max: number;
 }
@@ -65,8 +45,14 @@ export interface Count {
  */
 export function countBacklogSql(counts: readonly Count[]): string {
   const looks = counts.map(({ ranges, aheadMs, max }) => {
-    const branches = ranges.map((one) => `(SELECT 1 ${range(one, aheadMs)} LIMIT ${integer(max)})`);
+    const branches = ranges.map(
+      (range) => `(SELECT 1 ${dueIn(range, untilOf(aheadMs))} LIMIT ${integer(max)})`,
+    );
     return `(SELECT COUNT(*) FROM (${branches.join(" UNION ALL ")} LIMIT ${integer(max)}) AS counted)`;
   });
   return `SELECT ${columns(looks)}`;
+}
+
+function untilOf(aheadMs: number): string {
+  return `UTC_TIMESTAMP(3) + ${interval(aheadMs)}`;
 }
