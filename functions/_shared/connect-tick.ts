@@ -1,4 +1,4 @@
-import { openAccount } from "#adapters/deployment/open-account.ts";
+import { mysqlOf } from "#adapters/deployment/open-account.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { openLogger, type ProcessLogger } from "#adapters/system/logger.ts";
 import { type MetricsInMemory, openMetrics } from "#adapters/system/metrics.ts";
@@ -18,12 +18,7 @@ export async function connectTick(
 ): Promise<ConnectedTick> {
   const logger = openLogger({ service, level: env.LOG_LEVEL });
   const metrics = openMetrics(service);
-  const shards = openShards({
-    mysqlUrl: env.MYSQL_URL,
-    account: await openAccount(env, logger),
-    databasePrefix: env.DATABASE_PREFIX,
-    logger,
-    onPoolWait: () => metrics.count("pool_waits", 1),
-  });
+  const mysql = await mysqlOf(env, logger);
+  const shards = openShards({ ...mysql, onPoolWait: () => metrics.count("pool_waits", 1) });
   return { logger, metrics, shards };
 }

@@ -1,5 +1,5 @@
 /** What a Lambda function opens once, when its module is loaded, and keeps for all of its invocations. */
-import { openAccount } from "#adapters/deployment/open-account.ts";
+import { mysqlOf } from "#adapters/deployment/open-account.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { systemClock } from "#adapters/system/clock.ts";
@@ -34,8 +34,7 @@ export interface Connected {
 /** Opens pools, which connect when they are first used: a database that is away fails requests, not the start. */
 export async function connect(service: string, env: ApiEnv): Promise<Connected> {
   const logger = openLogger({ service, level: env.LOG_LEVEL });
-  const account = await openAccount(env, logger);
-  const mysql = { mysqlUrl: env.MYSQL_URL, account, databasePrefix: env.DATABASE_PREFIX, logger };
+  const mysql = await mysqlOf(env, logger);
   return {
     control: openControlStore(mysql),
     shards: openShards(mysql),

@@ -1,7 +1,7 @@
 /** Entry point of the key authorizer: a Lambda function that API Gateway asks about keys that it has not seen for a while. */
 
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from "aws-lambda";
-import { openAccount } from "#adapters/deployment/open-account.ts";
+import { mysqlOf } from "#adapters/deployment/open-account.ts";
 import { openControlStore } from "#adapters/mysql/control-store.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { systemDigest } from "#adapters/system/digest.ts";
@@ -14,12 +14,7 @@ import { keyAuthorizerEnv } from "./env.ts";
 
 const env = readEnv(keyAuthorizerEnv, processEnv());
 const logger = openLogger({ service: "key-authorizer", level: env.LOG_LEVEL });
-const control = openControlStore({
-  mysqlUrl: env.MYSQL_URL,
-  account: await openAccount(env, logger),
-  databasePrefix: env.DATABASE_PREFIX,
-  logger,
-});
+const control = openControlStore(await mysqlOf(env, logger));
 const clock = systemClock;
 const deps = { principals: rememberPrincipals(control, clock), clock, digest: systemDigest };
 

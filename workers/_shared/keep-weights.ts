@@ -1,5 +1,4 @@
-import type { RotatingAccount } from "#adapters/mysql/account.ts";
-import { openControlStore } from "#adapters/mysql/control-store.ts";
+import { type ControlStoreOptions, openControlStore } from "#adapters/mysql/control-store.ts";
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
 import { TENANT_WEIGHTS_AGAIN_MS } from "#core/domain/limits.ts";
@@ -8,27 +7,16 @@ import type { Logger } from "#core/ports/logger.ts";
 import { TenantWeights } from "#core/services/access/tenant-weights.ts";
 import { type LoopDeps, runLoop } from "./run-loop.ts";
 
-interface ControlEnv {
-  readonly MYSQL_URL: string;
-  readonly DATABASE_PREFIX: string;
-}
-
 /**
  * Reads the tenants' weights until `stop`, beside whatever the worker does; `ended` resolves when the last read is over. A worker that
  * cannot read them works as before: its log says so, and nobody need look at it.
  */
 export function keepWeights(
-  env: ControlEnv,
-  account: RotatingAccount | null,
+  mysql: ControlStoreOptions,
   { clock, random, logger }: LoopDeps,
   stop: AbortSignal,
 ): { readonly weightOf: WeightOf; readonly ended: Promise<void> } {
-  const control = openControlStore({
-    mysqlUrl: env.MYSQL_URL,
-    account,
-    databasePrefix: env.DATABASE_PREFIX,
-    logger,
-  });
+  const control = openControlStore(mysql);
   const weights = new TenantWeights(control);
   const loop = {
     name: "tenant weights",

@@ -1,5 +1,5 @@
 import { openSigner } from "#adapters/crypto/webhook-signer.ts";
-import { openAccount } from "#adapters/deployment/open-account.ts";
+import { mysqlOf } from "#adapters/deployment/open-account.ts";
 import { openCaller } from "#adapters/http/caller.ts";
 import { createEgressPolicy } from "#adapters/http/egress-policy.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
@@ -20,19 +20,13 @@ await runWorker("executor", executorEnv, async (context) => {
     deny: env.EGRESS_DENY,
     ipv6: env.EGRESS_IPV6 === "on",
   });
-  const account = await openAccount(env, logger);
-  const shards = openShards({
-    mysqlUrl: env.MYSQL_URL,
-    account,
-    databasePrefix: env.DATABASE_PREFIX,
-    logger,
-    onPoolWait: () => metrics.count("pool_waits", 1),
-  });
+  const mysql = await mysqlOf(env, logger);
+  const shards = openShards({ ...mysql, onPoolWait: () => metrics.count("pool_waits", 1) });
   const shard = shardNamed(shards, env.SHARD);
   const vault = await openVaultOf(env, { shard, clock, logger });
   const caller = openCaller({ clock, logger, policy });
   const deps = { clock, random, logger, health };
-  const { weightOf, ended } = keepWeights(env, account, deps, stop);
+  const { weightOf, ended } = keepWeights(mysql, deps, stop);
   const executor = new Executor({
     shard,
     caller,

@@ -1,4 +1,4 @@
-import { openAccount } from "#adapters/deployment/open-account.ts";
+import { mysqlOf } from "#adapters/deployment/open-account.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { retentionOf } from "#adapters/system/retention-of.ts";
 import { Scheduler } from "#core/services/scheduler/scheduler.ts";
@@ -15,17 +15,11 @@ await runWorker(
   "scheduler",
   schedulerEnv,
   async ({ env, clock, random, metrics, logger, health, stop }) => {
-    const account = await openAccount(env, logger);
-    const shards = openShards({
-      mysqlUrl: env.MYSQL_URL,
-      account,
-      databasePrefix: env.DATABASE_PREFIX,
-      logger,
-      onPoolWait: () => metrics.count("pool_waits", 1),
-    });
+    const mysql = await mysqlOf(env, logger);
+    const shards = openShards({ ...mysql, onPoolWait: () => metrics.count("pool_waits", 1) });
     const { tasks } = shardNamed(shards, env.SHARD);
     const deps = { clock, random, logger, health };
-    const { weightOf, ended } = keepWeights(env, account, deps, stop);
+    const { weightOf, ended } = keepWeights(mysql, deps, stop);
     const retention = retentionOf(env);
     const scheduler = new Scheduler({ tasks, metrics, clock, retention, weightOf });
     const loop = {
