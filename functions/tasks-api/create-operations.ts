@@ -14,7 +14,7 @@ import { ifTagsOf, queryOf } from "../_shared/read-request.ts";
 import { bulkSchema, taskName, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { presentProblem, refuseLargeAnswer } from "./bulk-answer.ts";
-import { etagOf, nameTaken, presentTask, tooManyTasks } from "./present-task.ts";
+import { etagOf, nameTaken, presentTask, taskAnswer, tooManyTasks } from "./present-task.ts";
 
 export async function createOperation(
   deps: TaskServiceDeps,
@@ -39,11 +39,7 @@ export async function createOperation(
 }
 
 function createdAnswer(created: TaskWithVersion): ApiAnswer {
-  return {
-    status: 201,
-    headers: { etag: etagOf(created.task), location: `/v1/tasks/${created.task.id}` },
-    body: { json: presentTask(created) },
-  };
+  return taskAnswer(created, 201, { location: `/v1/tasks/${created.task.id}` });
 }
 
 function problemOfCreation(refused: Exclude<Created, { readonly kind: "created" }>): HttpProblem {
@@ -103,11 +99,7 @@ export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): 
     case "created":
       return createdAnswer(put.created);
     case "replaced":
-      return {
-        status: 200,
-        headers: { etag: etagOf(put.current.task) },
-        body: { json: presentTask(put.current) },
-      };
+      return taskAnswer(put.current);
     case "mismatch":
       throw unexpected(put.task);
     default:

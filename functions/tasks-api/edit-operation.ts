@@ -12,11 +12,10 @@ import { taskPatchSchema, taskSchema } from "../_shared/task-schema.ts";
 import { check, validate } from "../_shared/validate.ts";
 import { isObject, mergeTask } from "./merge-patch.ts";
 import {
-  etagOf,
   nameTaken,
   presentSettings,
-  presentTask,
   tagMismatch,
+  taskAnswer,
   tooManyTasks,
 } from "./present-task.ts";
 
@@ -41,11 +40,7 @@ export async function editTaskOperation(
   switch (result.kind) {
     case "written":
     case "unchanged":
-      return {
-        status: 200,
-        headers: { etag: etagOf(result.current.task) },
-        body: { json: presentTask(result.current) },
-      };
+      return taskAnswer(result.current);
     case "not-found":
       throw noSuchTask();
     case "name-taken":

@@ -4,7 +4,6 @@ import { parseTaskId } from "#core/domain/ids.ts";
 import type { Payload } from "#core/domain/job.ts";
 import { requestOfJob } from "#core/domain/request-of-job.ts";
 import { atInstantMs } from "#core/domain/schedule.ts";
-import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
 import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
 import { deleteTask } from "#core/services/tasks/delete-task.ts";
@@ -39,11 +38,10 @@ import {
   putLimitOperation,
 } from "./limit-operations.ts";
 import {
-  etagOf,
   nameTaken,
-  presentTask,
   presentTaskInList,
   tagMismatch,
+  taskAnswer,
   tooManyTasks,
 } from "./present-task.ts";
 import { serveDocs, serveOpenApi } from "./serve-docs.ts";
@@ -77,14 +75,6 @@ export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-a
     listSigningSecrets: (request) => listSigningOperation(deps, request),
     rotateSigningSecret: (request) => rotateSigningOperation(deps, request),
   };
-}
-
-function etag({ task }: TaskWithVersion): Record<string, string> {
-  return { etag: etagOf(task) };
-}
-
-function taskAnswer(current: TaskWithVersion, status = 200): ApiAnswer {
-  return { status, headers: etag(current), body: { json: presentTask(current) } };
 }
 
 async function get(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {

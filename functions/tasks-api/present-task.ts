@@ -2,12 +2,22 @@
 import type { z } from "zod";
 import { type Task, type TaskWithVersion, tagOf } from "#core/domain/task.ts";
 import type { OverQuota } from "#core/ports/task-store.ts";
+import type { ApiAnswer } from "../_shared/api-event.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "../_shared/present-request.ts";
 import { HttpProblem } from "../_shared/problem.ts";
 import type { taskSchema } from "../_shared/task-schema.ts";
 
 export function presentTask({ task, version, secrets = [] }: TaskWithVersion): unknown {
   return present(task, version, presentRequest(version.request, secrets));
+}
+
+export function taskAnswer(
+  current: TaskWithVersion,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): ApiAnswer {
+  const etag = etagOf(current.task);
+  return { status, headers: { etag, ...headers }, body: { json: presentTask(current) } };
 }
 
 export function presentTaskInList({ task, version, secrets = [] }: TaskWithVersion): unknown {
