@@ -2,10 +2,7 @@
 import type { Job } from "#core/domain/job.ts";
 import { isFinished } from "#core/domain/job-state.ts";
 import type { ArchivedKey, ArchiveRange } from "#core/ports/job-store.ts";
-import type { MemoryTables } from "./memory-tables.ts";
-
-/** An archiver's delete ends no job. */
-const NO_RETENTION = { succeededMs: 0, endedMs: 0 };
+import { type MemoryTables, NO_RETENTION } from "./memory-tables.ts";
 
 /** Ranges of one status and queue each, the one that waits longest first. */
 export function listArchivable(

@@ -12,7 +12,7 @@ export class MemoryBacklogStore implements BacklogStore {
 
   measure(countedMax: number, soonMs: number, soonCountedMax: number): Promise<Backlog> {
     return this.#tables.transact("measure", (nowMs) => {
-      const { jobs, workers } = this.#tables;
+      const { jobs } = this.#tables;
       const counted = (many: readonly unknown[]) => Math.min(many.length, countedMax);
       const waiting = [...jobs.values()].filter(
         ({ status, dueAtMs }) => status === "waiting" && dueAtMs <= nowMs,
@@ -37,9 +37,7 @@ export class MemoryBacklogStore implements BacklogStore {
           soonCountedMax,
         ),
         limitsWaiting: counted(waiting),
-        liveWorkers: [...workers.values()].filter(
-          ({ fencedAtMs, leaseUntilMs }) => fencedAtMs === null && leaseUntilMs > nowMs,
-        ).length,
+        liveWorkers: this.#tables.liveWorkers(nowMs).length,
       };
     });
   }

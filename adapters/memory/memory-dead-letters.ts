@@ -12,10 +12,7 @@ import type {
   RetryOutcome,
   ToRetry,
 } from "#core/ports/job-store.ts";
-import type { MemoryTables } from "./memory-tables.ts";
-
-/** A retry ends no job. */
-const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
+import { type MemoryTables, NO_RETENTION } from "./memory-tables.ts";
 
 export function listDeadLetters(
   tables: MemoryTables,

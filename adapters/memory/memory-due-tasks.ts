@@ -1,5 +1,6 @@
 /** Tasks in memory as a tick sees them, and what it writes of them. */
 import { assert } from "#core/domain/assert.ts";
+import { FAST_AHEAD_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import type { DueTask, Task } from "#core/domain/task.ts";
 import type { TaskAdvance } from "#core/ports/task-store.ts";
 import type { MemoryTables } from "./memory-tables.ts";
@@ -17,6 +18,15 @@ export function advanceTask(
     madeUntilMs: madeUntilMs ?? task.madeUntilMs,
     error,
   });
+}
+
+/** What executors make jobs of themselves, in order. */
+export function criticalDue(tables: MemoryTables, nowMs: number): Task[] {
+  const due = (atMs: number) => atMs >= nowMs - MISSED_AFTER_MS && atMs <= nowMs + FAST_AHEAD_MS;
+  return [...tables.tasks.values()]
+    .filter(({ status, priority }) => status === "active" && priority === "critical")
+    .filter(({ nextRunAtMs }) => nextRunAtMs !== null && due(nextRunAtMs))
+    .sort((a, b) => (a.nextRunAtMs ?? 0) - (b.nextRunAtMs ?? 0) || (a.id < b.id ? -1 : 1));
 }
 
 export function dueTask(tables: MemoryTables, task: Task): DueTask {

@@ -5,7 +5,6 @@ import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
 import type { Job, JobStatus, Retention } from "#core/domain/job.ts";
 import type { JobEvent } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
-import { FAST_AHEAD_MS, MISSED_AFTER_MS } from "#core/domain/limits.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
   Adopted,
@@ -37,14 +36,12 @@ import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
 import { countArchivable, deleteArchived, listArchivable } from "./memory-archive.ts";
 import { unknownClaim } from "./memory-claimed-job.ts";
 import { cancelJob, findLettersDownTo, listDeadLetters, retry } from "./memory-dead-letters.ts";
+import { criticalDue } from "./memory-due-tasks.ts";
 import { jobsInTime } from "./memory-job-lists.ts";
 import { oncePerKey } from "./memory-once-per-key.ts";
 import { listHeldBy, listPastBackstop, rescueJobs } from "./memory-rescue.ts";
-import type { MemoryTables } from "./memory-tables.ts";
+import { type MemoryTables, NO_RETENTION } from "./memory-tables.ts";
 import { makeAndTake } from "./memory-take.ts";
-
-/** A claim needs no retention: it ends no job. */
-const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
 
 type RetriedOne = Exclude<Awaited<ReturnType<JobStore["retryOne"]>>, Replay>;
 
@@ -57,14 +54,12 @@ export class MemoryJobStore implements JobStore {
 
   poll(request: PollRequest): Promise<Poll> {
     return this.#tables.transact("poll", (nowMs) => {
-      const live = [...this.#tables.workers]
-        .filter(([, row]) => row.fencedAtMs === null && row.leaseUntilMs > nowMs)
-        .map(([workerId]) => workerId);
+      const live = this.#tables.liveWorkers(nowMs);
       return {
         nowMs,
         heads: this.#heads(request.queues),
         revocations: this.#revocationsSince(nowMs - request.revocationsWithinMs).length,
-        criticalTask: this.#hasCriticalTask(nowMs),
+        criticalTask: criticalDue(this.#tables, nowMs).length > 0,
         liveWorkers: live.length,
         rank: live.filter((workerId) => workerId < request.workerId).length,
         waiting: this.#isAnyWaiting(),
@@ -76,7 +71,7 @@ export class MemoryJobStore implements JobStore {
     let claim: UnknownClaim | null = null;
     try {
       return await this.#tables.transact("claimDue", (nowMs): ClaimResult => {
-        if (this.#isFenced(request)) return { kind: "fenced" };
+        if (this.#tables.isFenced(request.workerId)) return { kind: "fenced" };
         const jobs = this.#planClaim(request, nowMs);
         for (const job of jobs) this.#tables.jobs.set(job.id, job);
         claim = unknownClaim(request, jobs, nowMs);
@@ -84,7 +79,7 @@ export class MemoryJobStore implements JobStore {
       });
     } catch (error) {
       if (!(error instanceof OutcomeUnknown)) throw error;
-      if (this.#isFenced(request)) return { kind: "fenced" };
+      if (this.#tables.isFenced(request.workerId)) return { kind: "fenced" };
       // Without a claim the fault came before the COMMIT: the claimer holds what it would have taken, and it is nobody's.
       const nowMs = this.#tables.nowMs();
       const unwritten = () => unknownClaim(request, this.#planClaim(request, nowMs), nowMs);
@@ -99,7 +94,7 @@ export class MemoryJobStore implements JobStore {
     let claim: UnknownClaim | null = null;
     try {
       return await this.#tables.transact("takeCritical", (nowMs): ClaimResult => {
-        if (this.#isFenced(request)) return { kind: "fenced" };
+        if (this.#tables.isFenced(request.workerId)) return { kind: "fenced" };
         claim = unknownClaim(request, makeAndTake(this.#tables, request, nowMs, plan), nowMs);
         return { kind: "claimed", claimedAtMs: nowMs, jobs: claim.jobs };
       });
@@ -329,11 +324,6 @@ export class MemoryJobStore implements JobStore {
     return jobs.sort((a, b) => a.dueAtMs - b.dueAtMs || (a.id < b.id ? -1 : 1));
   }
 
-  #isFenced({ workerId }: Pick<ClaimRequest, "workerId">): boolean {
-    const row = this.#tables.workers.get(workerId);
-    return row === undefined || row.fencedAtMs !== null;
-  }
-
   /** The rows as the claim leaves them; nothing is written. */
   #planClaim(request: ClaimRequest, nowMs: number): Job[] {
     const { workerId, branches, aheadMs, limit } = request;
@@ -353,17 +343,6 @@ export class MemoryJobStore implements JobStore {
     const after = this.#tables.applyToJob(id, event, { nowMs, retention });
     assert(after.kind !== "removed", `${event.kind} keeps the row`);
     return after.kind === "moved" ? after.job : null;
-  }
-
-  #hasCriticalTask(nowMs: number): boolean {
-    return [...this.#tables.tasks.values()].some(
-      ({ status, priority, nextRunAtMs }) =>
-        status === "active" &&
-        priority === "critical" &&
-        nextRunAtMs !== null &&
-        nextRunAtMs >= nowMs - MISSED_AFTER_MS &&
-        nextRunAtMs <= nowMs + FAST_AHEAD_MS,
-    );
   }
 
   #revocationsSince(sinceMs: number): Revocation[] {

@@ -7,7 +7,7 @@ import { applyEvent, isFinished } from "#core/domain/job-state.ts";
 import type { Task } from "#core/domain/task.ts";
 import { CANCEL_REASON, changeOf, type TaskChange } from "#core/domain/task-change.ts";
 import type { JobsEffect, UnfinishedChange } from "#core/ports/task-store.ts";
-import type { MemoryTables } from "./memory-tables.ts";
+import { type MemoryTables, NO_RETENTION } from "./memory-tables.ts";
 
 interface At {
   readonly nowMs: number;
@@ -79,7 +79,7 @@ function effectOf(change: TaskChange): JobsEffect {
 
 /** Earliest `scheduledAt` of the task's jobs that `remove-planned` would remove now; null when there is none. */
 export function plannedFromMs(tables: MemoryTables, taskId: TaskId, nowMs: number): number | null {
-  const context = { nowMs, retention: { succeededMs: 0, endedMs: 0 } };
+  const context = { nowMs, retention: NO_RETENTION };
   const planned = jobsOf(tables, taskId).filter(
     (job) => applyEvent(job, { kind: "remove-planned" }, context).kind === "removed",
   );

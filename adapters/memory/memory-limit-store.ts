@@ -11,7 +11,7 @@ import {
 } from "#core/domain/call-limit.ts";
 import { OutcomeUnknown } from "#core/domain/errors.ts";
 import type { TenantId, WorkerId } from "#core/domain/ids.ts";
-import type { Job, Retention } from "#core/domain/job.ts";
+import type { Job } from "#core/domain/job.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
 import {
   CallTimes,
@@ -41,10 +41,7 @@ import type {
 } from "#core/ports/limit-store.ts";
 import { claimedJob } from "./memory-claimed-job.ts";
 import { putLimit } from "./memory-put-limit.ts";
-import type { MemoryTables } from "./memory-tables.ts";
-
-/** A take and a release end no job. */
-const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
+import { type MemoryTables, NO_RETENTION } from "./memory-tables.ts";
 
 export class MemoryLimitStore implements LimitStore {
   readonly #tables: MemoryTables;
@@ -74,9 +71,8 @@ export class MemoryLimitStore implements LimitStore {
     let taken: TakenLimited | null = null;
     try {
       return await this.#tables.transact("takeLimited", (nowMs): TakeLimitedResult => {
-        const row = this.#tables.workers.get(workerId);
-        if (row === undefined || row.fencedAtMs !== null) return { kind: "fenced" };
-        const isLive = row.leaseUntilMs > nowMs + TAKE_LEASE_LEFT_MS;
+        if (this.#tables.isFenced(workerId)) return { kind: "fenced" };
+        const isLive = this.#tables.isLive(workerId, nowMs + TAKE_LEASE_LEFT_MS);
         const lines = isLive ? request.lines : [];
         taken = new Take(this.#tables, { ...request, lines }, nowMs).run(this.#waiting());
         return { kind: "claimed", ...taken };
@@ -225,7 +221,7 @@ class Take {
     const limit = effectiveLimit(row.limit);
     const { workerId } = this.#request;
     const holders = this.#tables.limitSlots.get(key) ?? new Map();
-    for (const id of holders.keys()) if (!this.#isLive(id)) holders.delete(id);
+    for (const id of holders.keys()) if (!this.#tables.isLive(id, this.#nowMs)) holders.delete(id);
     let others = 0;
     for (const [id, own] of holders) if (id !== workerId) others += own.slots;
     const slots = slotsWithin(limit, others, slotsMax);
@@ -237,11 +233,6 @@ class Take {
     if (perSecond === null) return;
     const nextMs = nextCallMs(row.nextCallAtMs, perSecond, this.#until);
     this.#times.set(key, new CallTimes(perSecond, nextMs));
-  }
-
-  #isLive(workerId: WorkerId): boolean {
-    const row = this.#tables.workers.get(workerId);
-    return row !== undefined && row.fencedAtMs === null && row.leaseUntilMs > this.#nowMs;
   }
 
   #heldOf(key: LimitKey): HeldLimit {

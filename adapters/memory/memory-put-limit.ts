@@ -8,14 +8,11 @@ import {
   tenantOf,
 } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import type { Retention } from "#core/domain/job.ts";
 import { LINE_UP_SINCE_MS } from "#core/domain/limits.ts";
 import type { LimitChanges } from "#core/ports/limit-store.ts";
 import type { TaskAllowance } from "#core/ports/task-store.ts";
-import type { MemoryTables } from "./memory-tables.ts";
+import { type MemoryTables, NO_RETENTION } from "./memory-tables.ts";
 
-/** To line up ends no job. */
-const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
 const NO_LIMIT = { concurrency: null, perSecond: null, maxConcurrency: null, maxPerSecond: null };
 
 /** Null: it says nothing any more, and is gone. */

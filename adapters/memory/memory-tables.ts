@@ -1,7 +1,7 @@
 /** The rows of one shard in memory, and the transaction that every verb runs in. */
 import { type CallLimit, endpointKey, type LimitKey, tenantKey } from "#core/domain/call-limit.ts";
 import type { JobId, TaskId, TenantId, WorkerId } from "#core/domain/ids.ts";
-import type { Job } from "#core/domain/job.ts";
+import type { Job, Retention } from "#core/domain/job.ts";
 import type { Context, JobEvent, Transition } from "#core/domain/job-state.ts";
 import { applyEvent } from "#core/domain/job-state.ts";
 import { type Task, type TaskVersion, versionKey } from "#core/domain/task.ts";
@@ -40,6 +40,9 @@ export interface MemoryOptions {
   /** So many jobs a pause, delete or resume reaches in one transaction, as in MySQL; not given: all of them. */
   readonly jobsAtOnce?: number;
 }
+
+/** For events that end no job. */
+export const NO_RETENTION: Retention = { succeededMs: 0, endedMs: 0 };
 
 interface WorkerRow {
   readonly leaseUntilMs: number;
@@ -107,6 +110,21 @@ export class MemoryTables {
 
   nowMs(): number {
     return this.#options.clock.nowMs();
+  }
+
+  /** Or not there. */
+  isFenced(workerId: WorkerId): boolean {
+    const row = this.workers.get(workerId);
+    return row === undefined || row.fencedAtMs !== null;
+  }
+
+  isLive(workerId: WorkerId, atMs: number): boolean {
+    const row = this.workers.get(workerId);
+    return row !== undefined && row.fencedAtMs === null && row.leaseUntilMs > atMs;
+  }
+
+  liveWorkers(atMs: number): WorkerId[] {
+    return [...this.workers.keys()].filter((workerId) => this.isLive(workerId, atMs));
   }
 
   versionOf(taskId: TaskId, requestVersion: number): TaskVersion | undefined {

@@ -20,9 +20,8 @@ export class MemoryWorkerStore implements WorkerStore {
 
   renew(workerId: WorkerId, leaseMs: number): Promise<Renewal> {
     return this.#tables.transact("renew", (nowMs) => {
-      const row = this.#tables.workers.get(workerId);
-      if (row === undefined || row.fencedAtMs !== null) return { kind: "fenced" };
-      this.#tables.workers.set(workerId, { ...row, leaseUntilMs: nowMs + leaseMs });
+      if (this.#tables.isFenced(workerId)) return { kind: "fenced" };
+      this.#tables.workers.set(workerId, { leaseUntilMs: nowMs + leaseMs, fencedAtMs: null });
       return { kind: "renewed" };
     });
   }
