@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseContactPoints } from "#adapters/cassandra/client.ts";
 import { chooseCassandra, startCassandra } from "./cassandra-server.ts";
 import { chooseMysql, startMysql } from "./mysql-server.ts";
@@ -118,14 +119,5 @@ async function watch(
 
 /** False when it was ended by the signal. */
 export function wait(ms: number, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve(!signal.aborted);
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-    if (signal.aborted) done();
-  });
+  return sleep(ms, true, { signal }).catch(() => false);
 }
