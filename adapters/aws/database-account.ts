@@ -1,42 +1,20 @@
 /** The account of MySQL in AWS: a secret of Secrets Manager, which rotates it while we run. */
-import {
-  GetSecretValueCommand,
-  SecretsManagerClient,
-  type SecretsManagerClientConfig,
-} from "@aws-sdk/client-secrets-manager";
+import { GetSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { Secret } from "#core/domain/secret.ts";
 import type { DatabaseAccount, FetchAccount } from "#core/ports/database-account.ts";
+import { type ClientOptions, clientSettings } from "./client-settings.ts";
 
-export interface AccountSecretOptions {
+export interface AccountSecretOptions extends ClientOptions {
   /** ARN or name. */
   readonly secretId: string;
-  /** How long it may take to answer once, ms; asked again then. */
-  readonly requestMs?: number;
-  /** Of tests: endpoint and credentials. */
-  readonly client?: Pick<SecretsManagerClientConfig, "endpoint" | "credentials" | "region">;
 }
 
-const CONNECT_MS = 1_000;
-const REQUEST_MS = 3_000;
 const ATTEMPTS_MAX = 2;
 
 /** Fetches the account as it is now, each time it is asked. Throws StoreUnavailable. */
-export function openAccountSecret({
-  secretId,
-  client = {},
-  requestMs = REQUEST_MS,
-}: AccountSecretOptions): FetchAccount {
-  const manager = new SecretsManagerClient({
-    ...client,
-    maxAttempts: ATTEMPTS_MAX,
-    requestHandler: {
-      connectionTimeout: CONNECT_MS,
-      requestTimeout: requestMs,
-      // Without it a request that takes longer is only logged.
-      throwOnRequestTimeout: true,
-    },
-  });
+export function openAccountSecret({ secretId, ...options }: AccountSecretOptions): FetchAccount {
+  const manager = new SecretsManagerClient(clientSettings(options, ATTEMPTS_MAX));
   return async () => {
     const command = new GetSecretValueCommand({ SecretId: secretId });
     let text: string | undefined;

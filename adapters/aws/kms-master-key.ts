@@ -8,39 +8,20 @@ import {
   IncorrectKeyException,
   InvalidCiphertextException,
   KMSClient,
-  type KMSClientConfig,
 } from "@aws-sdk/client-kms";
 import type { KeyContext, MasterKey } from "#core/ports/secrets.ts";
 import { SecretsUnavailable } from "#core/ports/secrets.ts";
+import { type ClientOptions, clientSettings } from "./client-settings.ts";
 
-export interface KmsOptions {
+export interface KmsOptions extends ClientOptions {
   /** Id, ARN or alias of the key. */
   readonly keyId: string;
-  /** How long it may take to answer once, ms; asked again then. */
-  readonly requestMs?: number;
-  /** Of tests: endpoint and credentials. */
-  readonly client?: Pick<KMSClientConfig, "endpoint" | "credentials" | "region">;
 }
 
-const CONNECT_MS = 1_000;
-const REQUEST_MS = 3_000;
 const ATTEMPTS_MAX = 3;
 
-export function openKmsMasterKey({
-  keyId,
-  client = {},
-  requestMs = REQUEST_MS,
-}: KmsOptions): MasterKey {
-  const kms = new KMSClient({
-    ...client,
-    maxAttempts: ATTEMPTS_MAX,
-    requestHandler: {
-      connectionTimeout: CONNECT_MS,
-      requestTimeout: requestMs,
-      // Without it a request that takes longer is only logged.
-      throwOnRequestTimeout: true,
-    },
-  });
+export function openKmsMasterKey({ keyId, ...options }: KmsOptions): MasterKey {
+  const kms = new KMSClient(clientSettings(options, ATTEMPTS_MAX));
   return {
     async generate(context) {
       const command = new GenerateDataKeyCommand({
