@@ -384,7 +384,7 @@ describe("database", () => {
     const { mysqlUrl, databasePrefix } = databases;
     const proxy = await openProxyOf(mysqlUrl);
     const opened = openDatabase({
-      mysqlUrl: throughProxy(mysqlUrl, proxy),
+      mysqlUrl: proxy.mysqlUrl,
       database: shardDatabase("0", databasePrefix),
       poolSize: 1,
       logger: null,
