@@ -25,6 +25,8 @@ export interface Herd {
   /** What is called: a kind and a value of the target. */
   readonly endpoint: string;
   readonly timeoutMs: number;
+  /** How long after each other its tasks run; 0 when left out. */
+  readonly stepMs?: number;
 }
 
 export interface LegOptions {
@@ -94,14 +96,15 @@ export async function runLeg(
   return { lagsMs, missing, besideMs };
 }
 
-function tasksOf(
+export function tasksOf(
   herd: Herd,
   targetUrl: string,
-  nextRunAtMs: number,
+  firstRunAtMs: number,
   unit: () => number,
 ): LoadTask[] {
   const count = herd.tenants * herd.tasks;
   return Array.from({ length: count }, (_, i) => {
+    const nextRunAtMs = firstRunAtMs + i * (herd.stepMs ?? 0);
     const tenantId = tenantNamed(`${herd.name}-${i % herd.tenants}`);
     const priority = priorityRank(herd.priority);
     return {

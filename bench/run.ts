@@ -21,6 +21,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Scenario>>> = {
   api: async () => (await import("./api.ts")).scenario,
   claims: async () => (await import("./claims.ts")).scenario,
   egress: async () => (await import("./egress.ts")).scenario,
+  fairness: async () => (await import("./fairness.ts")).scenario,
   growth: async () => (await import("./growth.ts")).scenario,
   idle: async () => (await import("./idle.ts")).scenario,
   limits: async () => (await import("./limits.ts")).scenario,

@@ -96,3 +96,12 @@ for (const [scenario, herds] of [
     numbers(figures, "p99Ratio");
     lagOf(figures, ...herds);
   });
+
+test("fairness tells the burst's speed, the quiet tenants' lag and the shares of two heavy tenants", async () => {
+  const figures = await runQuick("fairness");
+  numbers(figures, "besidePerSecond");
+  numbers({ both: (figures.alonePerSecond as unknown[]).flat() }, "both");
+  lagOf(figures, "quietBefore", "quiet");
+  const [{ calls, burstShare }] = figures.bothWait as [{ calls: number; burstShare: number }];
+  assert(calls > 0 && burstShare > 0 && burstShare <= 1, `${burstShare} of ${calls} calls`);
+});
