@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { ApiProblem, type ClientOptions, eachItem, openClient } from "./client.ts";
+import { ApiProblem, type ClientOptions, eachItem, HistoryAway, openClient } from "./client.ts";
 
 /** A client whose requests are noted and answered with `answers`, one after the other. */
 function clientOf(answers: readonly Response[], options: Partial<ClientOptions> = {}) {
@@ -75,6 +75,18 @@ test("eachItem follows the cursor to the last page, empty ones too", async () =>
     requests.map(({ url }) => new URL(url).search),
     ["?tag=a%26b&limit=2", "?tag=a%26b&limit=2&cursor=x", "?tag=a%26b&limit=2&cursor=y"],
   );
+});
+
+test("a list that lacks what is archived does not end as if it were whole: its items, then an error", async () => {
+  const page = (items: unknown[], more: object) =>
+    Response.json({ items, nextCursor: "x", ...more });
+  const { client, requests } = clientOf([page([1], {}), page([2, 3], { historyAvailable: false })]);
+  const seen: unknown[] = [];
+  const listing = async () => {
+    for await (const job of eachItem(client.listTaskJobs, { taskId: "t" })) seen.push(job);
+  };
+  await assert.rejects(listing(), HistoryAway);
+  assert.deepEqual([seen, requests.length], [[1, 2, 3], 2]);
 });
 
 test("an answer that does not come ends at the time limit", async () => {

@@ -123,12 +123,21 @@ function problemOf(body: unknown): Problem | null {
   return isProblem ? (body as Problem) : null;
 }
 
+/** A list without what is archived, while history is away: jobs that are not in it may be there all the same. */
+export class HistoryAway extends Error {
+  override readonly name = "HistoryAway";
+}
+
 interface Page<T> {
   readonly items: readonly T[];
   readonly nextCursor: string | null;
+  readonly historyAvailable?: false;
 }
 
-/** All items of a list, page by page: `for await (const task of eachItem(client.listTasks, { tag: "nightly" }))`. */
+/**
+ * All items of a list, page by page: `for await (const task of eachItem(client.listTasks, { tag: "nightly" }))`. Throws HistoryAway after
+ * the items of a page that lacks archived ones: a list that ended there would look whole.
+ */
 export async function* eachItem<A, T>(
   list: (args: A) => Promise<Answer<Page<T>>>,
   args: NoInfer<NonNullable<A>>,
@@ -138,6 +147,8 @@ export async function* eachItem<A, T>(
     const asked = cursor === null ? args : { ...args, cursor };
     const { body }: Answer<Page<T>> = await list(asked as A);
     yield* body.items;
+    if (body.historyAvailable === false)
+      throw new HistoryAway("history is away: archived items are missing; list again later");
     cursor = body.nextCursor;
   } while (cursor !== null);
 }
