@@ -819,6 +819,11 @@ export interface PutTaskArgs {
   readonly body: TaskInput;
 }
 
+export interface GetTaskByNameArgs {
+  /** The task's name, percent-encoded. */
+  readonly name: string;
+}
+
 export interface GetTaskArgs {
   /** The task's id. */
   readonly taskId: string;
@@ -964,6 +969,8 @@ export interface Api {
   createTasks(args: CreateTasksArgs): Promise<Answer<BulkAnswer>>;
   /** Create or replace a task by name. The task of this name is as the request says afterwards, whatever it was before; what is not given has its default. `name` may be left out of the body. Needs the scope `write`. */
   putTask(args: PutTaskArgs): Promise<Answer<Task>>;
+  /** Read a task by name. A task without a name has its id for one. Needs the scope `read`. */
+  getTaskByName(args: GetTaskByNameArgs): Promise<Answer<Task>>;
   /** Read a task. Needs the scope `read`. */
   getTask(args: GetTaskArgs): Promise<Answer<Task>>;
   /** Change a task. A JSON merge patch: what is not given stays, null goes back to the default; `schedule` is replaced whole. The result is checked as a new task is. Jobs that exist already keep the request they were made with, except those planned more than 30 s ahead, which are made anew. Those planned for the next 30 s are called also when `schedule`, `startAt` or `endAt` changes; a pause before it cancels them, if its resume comes after their times. A `request.url` with another scheme, host or port takes the task's secrets given anew, or taken away, as in a PUT: each is sent only to the origin that it was given for. Jobs that keep a request to another origin end dead, uncalled. Needs the scope `write`. */
@@ -1014,6 +1021,7 @@ export const OPERATIONS = {
   listTasks: {"method":"GET","path":"/v1/tasks","query":["status","priority","tag","limit","cursor"],"headers":{}},
   createTasks: {"method":"POST","path":"/v1/tasks/bulk","query":[],"headers":{}},
   putTask: {"method":"PUT","path":"/v1/tasks/by-name/{name}","query":[],"headers":{"ifMatch":"If-Match","ifNoneMatch":"If-None-Match"}},
+  getTaskByName: {"method":"GET","path":"/v1/tasks/by-name/{name}","query":[],"headers":{}},
   getTask: {"method":"GET","path":"/v1/tasks/{taskId}","query":[],"headers":{}},
   editTask: {"method":"PATCH","path":"/v1/tasks/{taskId}","query":[],"headers":{"ifMatch":"If-Match"}},
   deleteTask: {"method":"DELETE","path":"/v1/tasks/{taskId}","query":[],"headers":{"ifMatch":"If-Match"}},

@@ -42,7 +42,7 @@ export const PROBLEMS: Readonly<Partial<Record<ProblemStatus, DescribedProblem>>
   },
   404: {
     name: "NotFound",
-    description: "There is none of this id, or it is another tenant's.",
+    description: "There is none of this id or name, or it is another tenant's.",
     detail: "there is no such task",
   },
   409: {

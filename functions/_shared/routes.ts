@@ -59,6 +59,13 @@ export const ROUTES = [
   },
   {
     method: "GET",
+    path: "/v1/tasks/by-name/{name}",
+    operation: "getTaskByName",
+    handler: "tasks-api",
+    scope: "read",
+  },
+  {
+    method: "GET",
     path: "/v1/tasks",
     operation: "listTasks",
     handler: "tasks-api",

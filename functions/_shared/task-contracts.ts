@@ -221,6 +221,15 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     answers: { 200: theTask },
     problems: [],
   },
+  getTaskByName: {
+    tag: "tasks",
+    summary: "Read a task by name",
+    description: "A task without a name has its id for one.",
+    query: null,
+    body: null,
+    answers: { 200: theTask },
+    problems: [],
+  },
   editTask: {
     tag: "tasks",
     summary: "Change a task",

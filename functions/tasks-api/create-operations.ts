@@ -84,12 +84,7 @@ export async function createManyOperation(
 
 export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
-  const decoded = decodeName(request.pathParameters.name ?? "");
-  if (decoded === null) throw new HttpProblem(400, "the name in the path cannot be decoded");
-  const checkedName = check(taskName, decoded);
-  if (checkedName.kind === "invalid")
-    throw fieldsProblem([{ field: "name", message: checkedName.problem.message }]);
-  const name = checkedName.value;
+  const name = nameOf(request);
   const settings = validate(taskSchema, request.json);
   if (settings.name !== null && settings.name !== name)
     throw fieldsProblem([{ field: "name", message: "is not the name in the path" }]);
@@ -105,6 +100,15 @@ export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): 
     default:
       throw problemOfCreation(put);
   }
+}
+
+/** The name in the path. Throws 400 for one that cannot be decoded, 422 for what can be no task's. */
+export function nameOf({ pathParameters }: ApiRequest): string {
+  const decoded = decodeName(pathParameters.name ?? "");
+  if (decoded === null) throw new HttpProblem(400, "the name in the path cannot be decoded");
+  const checked = check(taskName, decoded);
+  if (checked.kind === "ok") return checked.value;
+  throw fieldsProblem([{ field: "name", message: checked.problem.message }]);
 }
 
 /** API Gateway hands on what is in the path as it was sent; of the query it has decoded each value. Null when it cannot be decoded. */

@@ -7,7 +7,7 @@ import { atInstantMs } from "#core/domain/schedule.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
 import type { SigningDeps } from "#core/services/signing/rotate-signing-secret.ts";
 import { deleteTask } from "#core/services/tasks/delete-task.ts";
-import { getTask } from "#core/services/tasks/get-task.ts";
+import { getTask, getTaskByName } from "#core/services/tasks/get-task.ts";
 import { listTasks } from "#core/services/tasks/list-tasks.ts";
 import { listUpcoming } from "#core/services/tasks/list-upcoming.ts";
 import { pauseTask } from "#core/services/tasks/pause-task.ts";
@@ -30,7 +30,7 @@ import { listTasksQuery, previewSchema, runSchema, upcomingQuery } from "../_sha
 import { validate } from "../_shared/validate.ts";
 import type { HealthDeps } from "./check-health.ts";
 import { checkHealth } from "./check-health.ts";
-import { createManyOperation, createOperation, putOperation } from "./create-operations.ts";
+import { createManyOperation, createOperation, nameOf, putOperation } from "./create-operations.ts";
 import { editTaskOperation } from "./edit-operation.ts";
 import {
   deleteLimitOperation,
@@ -61,6 +61,7 @@ export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-a
     putTask: (request) => putOperation(deps, request),
     listTasks: (request) => list(deps, request),
     getTask: (request) => get(deps, request),
+    getTaskByName: (request) => getByName(deps, request),
     editTask: (request) => editTaskOperation(deps, request),
     deleteTask: (request) => remove(deps, request),
     pauseTask: (request) => changeState(deps, request, pauseTask, "paused"),
@@ -80,6 +81,13 @@ export function tasksOperations(deps: TasksApiDeps): Record<OperationOf<"tasks-a
 async function get(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
   validate(noQuery, queryOf(request));
   const found = await getTask(deps, request.principal.tenantId, taskIdOf(request));
+  if (found === null) throw noSuchTask();
+  return taskAnswer(found);
+}
+
+async function getByName(deps: TasksApiDeps, request: ApiRequest): Promise<ApiAnswer> {
+  validate(noQuery, queryOf(request));
+  const found = await getTaskByName(deps, request.principal.tenantId, nameOf(request));
   if (found === null) throw noSuchTask();
   return taskAnswer(found);
 }

@@ -54,6 +54,30 @@ test("the preview of an `at` that has passed says that a task made with it runs 
   assert.deepEqual(none, { items: [], warnings: [] });
 });
 
+test("a task is read by its name as by its id; without a name it is called by the id", async () => {
+  await using api = await openApiInMemory();
+  const read = (name: string, as = api.acme) =>
+    as("GET", `/v1/tasks/by-name/${encodeURIComponent(name)}`);
+  for (const name of ["nightly digest", "100%25", "a/b?c#d", "日本語", "jobs"]) {
+    const { id } = await created(api.acme, { name });
+    const [byId, byName] = [await api.acme("GET", `/v1/tasks/${id}`), await read(name)];
+    assert.deepEqual([byName.status, byName.body], [200, byId.body], name);
+    assert.equal(byName.headers.get("etag"), byId.headers.get("etag"));
+    assertProblem(await read(name, api.as("other")), 404);
+    await api.acme("DELETE", `/v1/tasks/${id}`);
+    assertProblem(await read(name), 404);
+  }
+  const { id } = await created(api.acme);
+  assert.equal((await read(id)).body.id, id);
+  assert.equal((await read(id, api.as("acme", ["read"]))).status, 200);
+  assertProblem(await read(id, api.as("acme", ["write"])), 403);
+  assertProblem(await read("Nightly digest"), 404);
+  assertProblem(await read(" a"), 422, ["name"]);
+  assertProblem(await api.acme("GET", `/v1/tasks/by-name/${id}?limit=1`), 422, ["limit"]);
+  for (const path of ["/v1/tasks/by-name/", "/v1/tasks/by-name/a/b"])
+    assertProblem(await api.acme("GET", path), 404);
+});
+
 test("list: newest first, by pages, filtered; cursors are bound to tenant and filter", async () => {
   await using api = await openApiInMemory();
   const ids: string[] = [];

@@ -101,7 +101,7 @@ describe("on LocalStack", { concurrency: false }, () => {
     );
   });
 
-  test("PUT by an encoded name, and filters in the query, are read as they were meant", async () => {
+  test("PUT and GET by an encoded name, and filters in the query, are read as they were meant", async () => {
     const name = "nightly digest/100% ü+";
     const task = {
       name,
@@ -111,8 +111,11 @@ describe("on LocalStack", { concurrency: false }, () => {
     };
     const made = await call("POST", "/v1/tasks", task);
     assert.equal(made.status, 201);
-    const put = await call("PUT", `/v1/tasks/by-name/${encodeURIComponent(name)}`, task);
+    const byName = `/v1/tasks/by-name/${encodeURIComponent(name)}`;
+    const put = await call("PUT", byName, task);
     assert.deepEqual([put.status, put.body.id], [200, made.body.id]);
+    const got = await call("GET", byName);
+    assert.deepEqual([got.status, got.body.id], [200, made.body.id]);
     for (const tag of ["a%20b%2Bc", "a+b%2Bc"]) {
       const { body } = await call("GET", `/v1/tasks?tag=${tag}`);
       assert.deepEqual(

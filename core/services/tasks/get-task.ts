@@ -10,3 +10,12 @@ export function getTask(
 ): Promise<TaskWithVersion | null> {
   return shards.forTask(taskId).tasks.find(tenantId, taskId);
 }
+
+/** The same by its name. */
+export function getTaskByName(
+  { shards }: Pick<TaskServiceDeps, "shards">,
+  tenantId: TenantId,
+  name: string,
+): Promise<TaskWithVersion | null> {
+  return shards.forTenant(tenantId).tasks.findByName(tenantId, name);
+}
