@@ -7,8 +7,6 @@ import type { Creation, NewTask, OverQuota, TaskAllowance } from "#core/ports/ta
 import { capEndpoints } from "./memory-put-limit.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
-export const NAME_TAKEN: Creation = { kind: "name-taken" };
-
 export function createTasks(
   tables: MemoryTables,
   created: readonly NewTask[],
@@ -22,7 +20,7 @@ export function createTasks(
     assert(task.tenantId === tenantId, "a group of tasks is one tenant's");
     const there = liveTaskNamed(tables, task.tenantId, task.name);
     if (there?.id === task.id) return { kind: "created" };
-    if (there !== undefined) return NAME_TAKEN;
+    if (there !== undefined) return { kind: "name-taken", taskId: there.id };
     if (used >= limit) return { kind: "quota", limit, used };
     assert(!tables.tasks.has(task.id), "a task id is fresh");
     used++;

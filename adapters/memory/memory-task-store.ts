@@ -31,7 +31,7 @@ import type {
   TaskStore,
   UnfinishedChange,
 } from "#core/ports/task-store.ts";
-import { createTasks, liveTaskNamed, NAME_TAKEN, overQuota } from "./memory-create-tasks.ts";
+import { createTasks, liveTaskNamed, overQuota } from "./memory-create-tasks.ts";
 import { advanceTask, dueTask } from "./memory-due-tasks.ts";
 import {
   aheadFromMs,
@@ -65,7 +65,8 @@ export class MemoryTaskStore implements TaskStore {
     const { tenantId } = created.task;
     return this.#tables.transact("create", (nowMs) =>
       oncePerKey<TaskWithVersion, Creation>(this.#tables, tenantId, idempotency, nowMs, () => {
-        const [result = NAME_TAKEN] = createTasks(this.#tables, [created], quota, nowMs);
+        const [result] = createTasks(this.#tables, [created], quota, nowMs);
+        assert(result !== undefined, "a task that is to be made has a result");
         return { result, made: result.kind === "created" ? created : null };
       }),
     );
@@ -158,7 +159,8 @@ export class MemoryTaskStore implements TaskStore {
       const countsAgain = !isCounted(task.status) && isCounted(edit.task.status);
       const over = countsAgain ? overQuota(this.#tables, tenantId, quota) : null;
       if (over !== null) return over;
-      if (this.#isNameTaken(edit.task)) return { kind: "name-taken" };
+      const owner = this.#ownerOfName(edit.task);
+      if (owner !== null) return { kind: "name-taken", taskId: owner };
       this.#write(edit.task, edit.newVersion);
       const urls = edit.newVersion === null ? [] : [edit.newVersion.request.url];
       if (edit.secrets !== undefined) this.#tables.changeSecrets(taskId, edit.secrets);
@@ -336,9 +338,10 @@ export class MemoryTaskStore implements TaskStore {
     assert(false, "a manual run draws a new id");
   }
 
-  #isNameTaken({ id, tenantId, name, status }: Task): boolean {
+  /** Another live task that has the name; null: none. */
+  #ownerOfName({ id, tenantId, name, status }: Task): TaskId | null {
     const other = liveTaskNamed(this.#tables, tenantId, name);
-    return status !== "deleted" && other !== undefined && other.id !== id;
+    return status !== "deleted" && other !== undefined && other.id !== id ? other.id : null;
   }
 
   #write(task: Task, newVersion: TaskVersion | null): void {

@@ -8,8 +8,8 @@ import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type { Creation, NewTask, TaskAllowance } from "#core/ports/task-store.ts";
 import { cappingEndpoints } from "./cap-endpoints.ts";
 import { readTaskId } from "./cells.ts";
-import { NAME_KEY } from "./edit-task.ts";
 import { isDuplicateOf } from "./errors.ts";
+import { NAME_KEY, nameTaken } from "./name-taken.ts";
 import { oncePerKey } from "./once-per-key.ts";
 import type { Session } from "./pool.ts";
 import { insertTaskSql, insertTasksSql } from "./statements/insert-task.ts";
@@ -23,7 +23,6 @@ import type { Database } from "./transaction.ts";
 const NAME_RACES_MAX = 5;
 
 const CREATED = { kind: "created" } as const;
-const NAME_TAKEN = { kind: "name-taken" } as const;
 
 export async function createTask(
   database: Database,
@@ -40,8 +39,8 @@ export async function createTask(
         const over = await overQuota(session, tenantId, quota);
         if (over !== null) {
           // Under the tenant's lock: whoever has taken the last place has committed the name too.
-          const taken = await session.select(selectNamesSql(tenantId, [task.name]));
-          return { result: taken.length === 0 ? over : NAME_TAKEN, made: null };
+          const taken = await nameTaken(session, tenantId, task.name);
+          return { result: taken.taskId === null ? over : taken, made: null };
         }
         await session.write(insertTaskSql(created));
         await session.write(insertTaskVersionSql(version));
@@ -52,7 +51,7 @@ export async function createTask(
       }),
     );
   } catch (error) {
-    if (isDuplicateOf(error, NAME_KEY)) return NAME_TAKEN;
+    if (isDuplicateOf(error, NAME_KEY)) return nameTaken(database, tenantId, task.name);
     throw error;
   }
 }
@@ -102,7 +101,7 @@ async function createGroup(
   const results = created.map((one): Creation => {
     const { id, name } = one.task;
     const owner = owners.get(name);
-    if (owner !== undefined) return owner === id ? CREATED : NAME_TAKEN;
+    if (owner !== undefined) return owner === id ? CREATED : { kind: "name-taken", taskId: owner };
     if (used + fresh.length >= limit) return { kind: "quota", limit, used: used + fresh.length };
     owners.set(name, id);
     fresh.push(one);

@@ -19,6 +19,7 @@ import type {
 import { cappingEndpoints } from "./cap-endpoints.ts";
 import { readInstant, readInstantOrNull, readJobId } from "./cells.ts";
 import { isDuplicateOf } from "./errors.ts";
+import { NAME_KEY, nameTaken } from "./name-taken.ts";
 import type { Session } from "./pool.ts";
 import { selectClockSql } from "./statements/clock.ts";
 import {
@@ -45,7 +46,6 @@ import { readLine, readTaskWithVersion, TASK_JOBS_BELOW, TASK_LINE } from "./tas
 import type { Database } from "./transaction.ts";
 import { cancelJobs, idsOf, inGroups, type WalkBounds, walkJobs } from "./walk-jobs.ts";
 
-export const NAME_KEY = "tenant_live_name";
 /** What an edit's own transaction reaches of the task's jobs: ordinary tasks' as a whole. */
 export const EDIT_WALK: WalkBounds = { pageRows: 1_000, jobs: 5_000, ms: 4_000 };
 
@@ -65,6 +65,7 @@ export async function editTask<R>(
   retention: Retention,
   bounds: WalkBounds,
 ): Promise<EditResult<R>> {
+  let name = "";
   try {
     return await cappingEndpoints(database, target, async (session, cap) => {
       const locked = await lock(session, target.tenantId, target.taskId);
@@ -81,6 +82,7 @@ export async function editTask<R>(
             current: withSecrets(task, version, secrets),
           };
         case "write": {
+          name = edit.task.name;
           const countsAgain = !isCounted(task.status) && isCounted(edit.task.status);
           const over = countsAgain ? await overQuota(session, target.tenantId, target.quota) : null;
           if (over !== null) return over;
@@ -101,7 +103,7 @@ export async function editTask<R>(
       }
     });
   } catch (error) {
-    if (isDuplicateOf(error, NAME_KEY)) return { kind: "name-taken" };
+    if (isDuplicateOf(error, NAME_KEY)) return nameTaken(database, target.tenantId, name);
     throw error;
   }
 }

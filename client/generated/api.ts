@@ -785,6 +785,8 @@ export type Problem = {
     readonly field: string;
     readonly message: string;
   })[];
+  /** With 409, when the name is taken: the task that has it. */
+  readonly taskId?: string;
   /** With 503, when it is history that is away. */
   readonly historyAvailable?: false;
 };

@@ -76,7 +76,7 @@ export type EditResult<R> =
       readonly jobsLeft?: true;
     }
   | { readonly kind: "refused"; readonly refusal: R }
-  | { readonly kind: "name-taken" }
+  | NameTaken
   /** It was completed, and would count again. */
   | OverQuota
   | { readonly kind: "not-found" };
@@ -192,11 +192,13 @@ export interface OverQuota {
   readonly used: number;
 }
 
-export type Creation =
-  | { readonly kind: "created" }
-  /** A live task of the tenant has the name. */
-  | { readonly kind: "name-taken" }
-  | OverQuota;
+/** A live task of the tenant has the name: this one; null where it has given the name up since. */
+export interface NameTaken {
+  readonly kind: "name-taken";
+  readonly taskId: TaskId | null;
+}
+
+export type Creation = { readonly kind: "created" } | NameTaken | OverQuota;
 
 export interface TaskStore {
   /** Inserts a task with its first version, in one transaction. Without a quota there is no limit. */

@@ -43,6 +43,9 @@ export const problemSchema = z
       )
       .optional()
       .describe("Field by field what is wrong, with 422 and 413."),
+    taskId: taskIdText
+      .optional()
+      .describe("With 409, when the name is taken: the task that has it."),
     historyAvailable: z
       .literal(false)
       .optional()

@@ -171,6 +171,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
                 title: "Conflict",
                 status: 409,
                 detail: "another task has this name",
+                taskId: TASK_EXAMPLE.id,
               },
             },
           ],

@@ -47,7 +47,7 @@ function problemOfCreation(refused: Exclude<Created, { readonly kind: "created" 
     case "invalid":
       return fieldsProblem(refused.problems);
     case "name-taken":
-      return nameTaken();
+      return nameTaken(refused);
     case "quota":
       return tooManyTasks(refused);
   }

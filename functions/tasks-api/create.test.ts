@@ -152,6 +152,24 @@ test("many at once: each item stands for itself", async () => {
   assert.equal((await api.acme("GET", "/v1/tasks")).body.items.length, 3);
 });
 
+test("who asks for a name that is taken is told by which task: create, PATCH, many at once", async () => {
+  await using api = await openApiInMemory();
+  const { id } = (await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "taken" })).body;
+  const other = (await api.acme("POST", "/v1/tasks", HOURLY)).body;
+  const body = { ...HOURLY, name: "taken" };
+  for (const refused of [
+    await api.acme("POST", "/v1/tasks", body),
+    await api.acme("PATCH", `/v1/tasks/${other.id}`, { name: "taken" }),
+  ]) {
+    assertDetail(refused, 409, /has this name/);
+    assert.equal(refused.body.taskId, id);
+  }
+  const items = [{ ...HOURLY, name: "new" }, body, { ...HOURLY, name: "new" }];
+  const [made, ...others] = (await api.acme("POST", "/v1/tasks/bulk", { items })).body.items;
+  const owners = others.map((item: { problem: { taskId: string } }) => item.problem.taskId);
+  assert.deepEqual(owners, [id, made.task.id]);
+});
+
 test("many at once has bounds: 1 to 200 items, 4 MB", async () => {
   await using api = await openApiInMemory();
   const bulk = (items: unknown) => api.acme("POST", "/v1/tasks/bulk", { items });

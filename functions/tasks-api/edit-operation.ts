@@ -44,7 +44,7 @@ export async function editTaskOperation(
     case "not-found":
       throw noSuchTask();
     case "name-taken":
-      throw nameTaken();
+      throw nameTaken(result);
     case "quota":
       throw tooManyTasks(result);
     case "refused":

@@ -143,7 +143,7 @@ async function changeState(
     case "not-found":
       throw noSuchTask();
     case "name-taken":
-      throw nameTaken();
+      throw nameTaken(result);
     case "quota":
       throw tooManyTasks(result);
   }

@@ -1,7 +1,7 @@
 /** A task as JSON: as it is answered, and as a PATCH is laid over it. */
 import type { z } from "zod";
 import { type Task, type TaskWithVersion, tagOf } from "#core/domain/task.ts";
-import type { OverQuota } from "#core/ports/task-store.ts";
+import type { NameTaken, OverQuota } from "#core/ports/task-store.ts";
 import type { ApiAnswer } from "../_shared/api-event.ts";
 import { isoInstant, presentRequest, presentRequestInList } from "../_shared/present-request.ts";
 import { HttpProblem } from "../_shared/problem.ts";
@@ -54,8 +54,9 @@ export function tooManyTasks({ used, limit }: OverQuota): HttpProblem {
   return new HttpProblem(429, detail, { headers: QUOTA_RETRY_AFTER });
 }
 
-export function nameTaken(): HttpProblem {
-  return new HttpProblem(409, "another task has this name");
+export function nameTaken({ taskId }: NameTaken): HttpProblem {
+  const more = taskId === null ? {} : { taskId };
+  return new HttpProblem(409, "another task has this name", { more });
 }
 
 /** The ETag of a task. */

@@ -19,7 +19,7 @@ import type { ContractStore, OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 
 const CREATED = { kind: "created" };
-const NAME_TAKEN = { kind: "name-taken" };
+const takenBy = ({ task }: TaskWithVersion) => ({ kind: "name-taken", taskId: task.id });
 
 export function createManyContract(open: OpenStore): void {
   many(open);
@@ -55,8 +55,8 @@ function many(open: OpenStore): void {
   test(
     "each stands for itself: taken names are left out, of one name in the group the first is made",
     onStore(open, async (store) => {
-      const { task } = await addTask(store, { task: { name: "taken" } });
-      const { tenantId } = task;
+      const taken = await addTask(store, { task: { name: "taken" } });
+      const { tenantId } = taken.task;
       const gone = await addTask(store, { task: { tenantId, name: "gone" } });
       await removeTask(store, gone.task);
       await addTask(store, { task: { name: "theirs" } });
@@ -64,15 +64,17 @@ function many(open: OpenStore): void {
       const group = ["twice", "taken", "a", "twice", "gone", "theirs", "twice", "A"].map((name) =>
         buildTask(nowMs, { task: { tenantId, name } }),
       );
+      const [twice] = group;
+      assert(twice !== undefined);
       const { tasks } = store.shard;
       const expected = [
         CREATED,
-        NAME_TAKEN,
+        takenBy(taken),
         CREATED,
-        NAME_TAKEN,
+        takenBy(twice),
         CREATED,
         CREATED,
-        NAME_TAKEN,
+        takenBy(twice),
         CREATED,
       ];
       assert.deepEqual(await tasks.createMany(group), expected);
@@ -142,11 +144,13 @@ function quotas(open: OpenStore): void {
       const races = Array.from({ length: 5 }, () => tasks.create(named("one"), null, quota));
       const kinds = (await Promise.all(races)).map(({ kind }) => kind).sort();
       assert.deepEqual(kinds, ["created", ...Array(4).fill("name-taken")]);
-      assert.deepEqual(await tasks.create(named("one"), null, quota), NAME_TAKEN);
+      const [one] = await allOf(store, tenantId);
+      assert(one !== undefined);
+      assert.deepEqual(await tasks.create(named("one"), null, quota), takenBy(one));
       const full = { kind: "quota", limit: 1, used: 1 };
       assert.deepEqual(await tasks.create(named("two"), null, quota), full);
       const group = [named("one"), named("two")];
-      assert.deepEqual(await tasks.createMany(group, quota), [NAME_TAKEN, full]);
+      assert.deepEqual(await tasks.createMany(group, quota), [takenBy(one), full]);
     }),
   );
 
@@ -181,15 +185,18 @@ function quotas(open: OpenStore): void {
   test(
     "of a group, as many are made as there is room for; taken names take none",
     onStore(open, async (store) => {
-      const { task } = await addTask(store, { task: { name: "taken" } });
-      const { tenantId } = task;
+      const taken = await addTask(store, { task: { name: "taken" } });
+      const { tenantId } = taken.task;
       const nowMs = await dbNow(store);
       const group = ["taken", "a", "a", "b", "c", "c"].map((name) =>
         buildTask(nowMs, { task: { tenantId, name } }),
       );
       const over = { kind: "quota", limit: 3, used: 3 };
       const results = await store.shard.tasks.createMany(group, { tasksMax: 3 });
-      assert.deepEqual(results, [NAME_TAKEN, CREATED, NAME_TAKEN, CREATED, over, over]);
+      const ownA = group[1];
+      assert(ownA !== undefined);
+      const expected = [takenBy(taken), CREATED, takenBy(ownA), CREATED, over, over];
+      assert.deepEqual(results, expected);
       assert.equal((await allOf(store, tenantId)).length, 3);
     }),
   );

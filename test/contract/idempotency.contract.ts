@@ -117,7 +117,8 @@ function creates(open: OpenStore): void {
       const taken = buildTask(nowMs, { task: { tenantId, name } });
       const free = buildTask(nowMs, { task: { tenantId } });
       const key = keyed<TaskWithVersion>((made) => made.task.id);
-      assert.deepEqual(await tasks.create(taken, key), { kind: "name-taken" });
+      const refused = { kind: "name-taken", taskId: task.id };
+      assert.deepEqual(await tasks.create(taken, key), refused);
       const over = { kind: "quota", limit: 1, used: 1 };
       assert.deepEqual(await tasks.create(free, key, { tasksMax: 1 }), over);
       assert.deepEqual(await tasks.create(free, key, { tasksMax: 2 }), { kind: "created" });

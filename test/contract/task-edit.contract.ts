@@ -173,7 +173,8 @@ function leavesAlone(open: OpenStore): void {
           jobsEffect: { kind: "keep" },
           makeJobs: [job],
         }));
-      assert.deepEqual(await rename("theirs"), { kind: "name-taken" });
+      const refused = { kind: "name-taken", taskId: other.task.id };
+      assert.deepEqual(await rename("theirs"), refused);
       assert.equal((await store.shard.tasks.find(tenantId, task.id))?.task.version, 1);
       assert.equal(await store.shard.jobs.find(tenantId, job.id), null);
       assert.equal((await rename("mine")).kind, "written");

@@ -112,7 +112,8 @@ function createAndFind(open: OpenStore): void {
       const twin = buildTask(await dbNow(store), {
         task: { name: "digest", tenantId: task.tenantId },
       });
-      assert.deepEqual(await store.shard.tasks.create(twin), { kind: "name-taken" });
+      const refused = { kind: "name-taken", taskId: task.id };
+      assert.deepEqual(await store.shard.tasks.create(twin), refused);
       assert.equal(await store.shard.tasks.find(task.tenantId, twin.task.id), null);
       assert.deepEqual(await store.shard.tasks.loadVersions([twin.version]), []);
       await addTask(store, { task: { name: "digest" } });
