@@ -12,6 +12,7 @@ import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
 import type {
   CallPartsRequest,
   CarriedVersion,
+  CreatedMany,
   Creation,
   DueAhead,
   DueTasks,
@@ -74,10 +75,23 @@ export class MemoryTaskStore implements TaskStore {
 
   createMany(
     created: readonly NewTask[],
+    idempotency: Idempotency<readonly Creation[]> | null = null,
     quota: TaskAllowance | null = null,
-  ): Promise<readonly Creation[]> {
+  ): Promise<CreatedMany | Replay> {
+    const tenantId = created[0]?.task.tenantId;
+    if (tenantId === undefined) return Promise.resolve({ kind: "made", creations: [] });
     return this.#tables.transact("createMany", (nowMs) =>
-      createTasks(this.#tables, created, quota, nowMs),
+      oncePerKey<readonly Creation[], CreatedMany>(
+        this.#tables,
+        tenantId,
+        idempotency,
+        nowMs,
+        () => {
+          const creations = createTasks(this.#tables, created, quota, nowMs);
+          const isMade = creations.some(({ kind }) => kind === "created");
+          return { result: { kind: "made", creations }, made: isMade ? creations : null };
+        },
+      ),
     );
   }
 

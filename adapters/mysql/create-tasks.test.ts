@@ -21,5 +21,5 @@ test("a name whose task has given it up by the time that is looked for is nobody
 
 test("a group whose names others take every time may be tried again later", async () => {
   const database = { transaction: () => Promise.reject(refused) } as unknown as Database;
-  await assert.rejects(createTasks(database, [buildTask(0)], null), StoreUnavailable);
+  await assert.rejects(createTasks(database, [buildTask(0)], null, null), StoreUnavailable);
 });

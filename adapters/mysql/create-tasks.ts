@@ -1,11 +1,11 @@
-/** Makes tasks: one, under an idempotency key if it has one, or many at once. */
+/** Makes tasks: one or many at once, under an idempotency key if there is one. */
 import { assert } from "#core/domain/assert.ts";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { BULK_TASKS_MAX } from "#core/domain/limits.ts";
 import type { TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
-import type { Creation, NewTask, TaskAllowance } from "#core/ports/task-store.ts";
+import type { CreatedMany, Creation, NewTask, TaskAllowance } from "#core/ports/task-store.ts";
 import { cappingEndpoints } from "./cap-endpoints.ts";
 import { readTaskId } from "./cells.ts";
 import { isDuplicateOf } from "./errors.ts";
@@ -59,22 +59,26 @@ export async function createTask(
 export async function createTasks(
   database: Database,
   created: readonly NewTask[],
+  idempotency: Idempotency<readonly Creation[]> | null,
   quota: TaskAllowance | null,
-): Promise<readonly Creation[]> {
+): Promise<CreatedMany | Replay> {
   assert(created.length <= BULK_TASKS_MAX, "a group of tasks is bounded");
   const tenantId = created[0]?.task.tenantId;
-  if (tenantId === undefined) return [];
+  if (tenantId === undefined) return { kind: "made", creations: [] };
   for (const { task, version } of created) {
     assert(task.tenantId === tenantId, "a group of tasks is one tenant's");
     assert(version.taskId === task.id, "a task is made with a version of its own");
   }
   for (let tries = 1; ; tries++) {
     try {
-      return await cappingEndpoints(database, { tenantId, quota }, async (session, cap) => {
-        const { results, fresh } = await createGroup(session, tenantId, created, quota);
-        await cap(fresh.map(({ version }) => version.request.url));
-        return results;
-      });
+      return await cappingEndpoints(database, { tenantId, quota }, (session, cap) =>
+        oncePerKey<readonly Creation[], CreatedMany>(session, tenantId, idempotency, async () => {
+          const { creations, fresh } = await createGroup(session, tenantId, created, quota);
+          await cap(fresh.map(({ version }) => version.request.url));
+          const isMade = creations.some(({ kind }) => kind === "created");
+          return { result: { kind: "made", creations }, made: isMade ? creations : null };
+        }),
+      );
     } catch (error) {
       // Somebody has taken one of the names just now: who has which is read again.
       if (!isDuplicateOf(error, NAME_KEY)) throw error;
@@ -91,14 +95,14 @@ async function createGroup(
   tenantId: TenantId,
   created: readonly NewTask[],
   quota: TaskAllowance | null,
-): Promise<{ readonly results: readonly Creation[]; readonly fresh: readonly NewTask[] }> {
+): Promise<{ readonly creations: readonly Creation[]; readonly fresh: readonly NewTask[] }> {
   const used = quota === null ? 0 : await countUsed(session, tenantId, quota, created.length);
   const limit = quota === null ? Number.POSITIVE_INFINITY : quota.tasksMax;
   const names = created.map(({ task }) => task.name);
   const rows = await session.select(selectNamesSql(tenantId, names));
   const owners = new Map(rows.map((row) => [row[0] as string, readTaskId(row[1])]));
   const fresh: NewTask[] = [];
-  const results = created.map((one): Creation => {
+  const creations = created.map((one): Creation => {
     const { id, name } = one.task;
     const owner = owners.get(name);
     if (owner !== undefined) return owner === id ? CREATED : { kind: "name-taken", taskId: owner };
@@ -115,5 +119,5 @@ async function createGroup(
     );
     if (owned.length > 0) await session.write(upsertTaskSecretsSql(owned));
   }
-  return { results, fresh };
+  return { creations, fresh };
 }

@@ -33,7 +33,8 @@ export function taskStore(
   return {
     create: (created, idempotency = null, quota = null) =>
       createTask(database, created, idempotency, quota),
-    createMany: (created, quota = null) => createTasks(database, created, quota),
+    createMany: (created, idempotency = null, quota = null) =>
+      createTasks(database, created, idempotency, quota),
     async find(tenantId, taskId) {
       const [row] = await database.select(selectTaskSql(tenantId, taskId, "none"));
       return row === undefined ? null : readTaskWithVersion(row);

@@ -808,6 +808,8 @@ export interface ListTasksArgs {
 }
 
 export interface CreateTasksArgs {
+  /** 1 to 255 visible ASCII characters, new for each change. For 24 h the same key with the same body gets the same answer, and changes nothing more. */
+  readonly idempotencyKey?: string;
   readonly body: BulkInput;
 }
 
@@ -967,7 +969,7 @@ export interface Api {
   createTask(args: CreateTaskArgs): Promise<Answer<Task>>;
   /** List tasks, newest first. Items have `request.bodyBytes` in place of the body. Needs the scope `read`. */
   listTasks(args?: ListTasksArgs): Promise<Answer<TaskPage>>;
-  /** Create up to 200 tasks. Each item stands for itself: some may be made and others refused. The same request again makes those without a name a second time. Needs the scope `write`. */
+  /** Create up to 200 tasks. Each item stands for itself: some may be made and others refused. The same request again makes those without a name a second time, unless it has an `Idempotency-Key`: then it gets the first answer, refusals too, if that had made one. Needs the scope `write`. */
   createTasks(args: CreateTasksArgs): Promise<Answer<BulkAnswer>>;
   /** Create or replace a task by name. The task of this name is as the request says afterwards, whatever it was before; what is not given has its default. `name` may be left out of the body. Needs the scope `write`. */
   putTask(args: PutTaskArgs): Promise<Answer<Task>>;
@@ -1021,7 +1023,7 @@ export const OPERATIONS = {
   getDocs: {"method":"GET","path":"/v1/docs","query":[],"headers":{}},
   createTask: {"method":"POST","path":"/v1/tasks","query":[],"headers":{"idempotencyKey":"Idempotency-Key"}},
   listTasks: {"method":"GET","path":"/v1/tasks","query":["status","priority","tag","limit","cursor"],"headers":{}},
-  createTasks: {"method":"POST","path":"/v1/tasks/bulk","query":[],"headers":{}},
+  createTasks: {"method":"POST","path":"/v1/tasks/bulk","query":[],"headers":{"idempotencyKey":"Idempotency-Key"}},
   putTask: {"method":"PUT","path":"/v1/tasks/by-name/{name}","query":[],"headers":{"ifMatch":"If-Match","ifNoneMatch":"If-None-Match"}},
   getTaskByName: {"method":"GET","path":"/v1/tasks/by-name/{name}","query":[],"headers":{}},
   getTask: {"method":"GET","path":"/v1/tasks/{taskId}","query":[],"headers":{}},

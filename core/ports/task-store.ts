@@ -200,6 +200,12 @@ export interface NameTaken {
 
 export type Creation = { readonly kind: "created" } | NameTaken | OverQuota;
 
+/** The answers to a group are in the order given. */
+export interface CreatedMany {
+  readonly kind: "made";
+  readonly creations: readonly Creation[];
+}
+
 export interface TaskStore {
   /** Inserts a task with its first version, in one transaction. Without a quota there is no limit. */
   create(
@@ -210,13 +216,14 @@ export interface TaskStore {
 
   /**
    * Inserts up to BULK_TASKS_MAX tasks of one tenant with their first versions, in one transaction of a constant number of
-   * statements. The answers are in the order given; each task stands for itself, the first of those with one name gets it. Safe
-   * to repeat with the same ids.
+   * statements. Each task stands for itself, the first of those with one name gets it. Safe to repeat with the same ids. The answer
+   * of a group is kept when one of it is made.
    */
   createMany(
     created: readonly NewTask[],
+    idempotency?: Idempotency<readonly Creation[]> | null,
     quota?: TaskAllowance | null,
-  ): Promise<readonly Creation[]>;
+  ): Promise<CreatedMany | Replay>;
 
   /** A live task of the tenant; null when there is none (also when it is another tenant's or deleted). */
   find(tenantId: TenantId, taskId: TaskId): Promise<TaskWithVersion | null>;

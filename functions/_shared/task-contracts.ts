@@ -145,8 +145,9 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
     tag: "tasks",
     summary: "Create up to 200 tasks",
     description:
-      "Each item stands for itself: some may be made and others refused. The same request again makes those without a name a second time.",
+      "Each item stands for itself: some may be made and others refused. The same request again makes those without a name a second time, unless it has an `Idempotency-Key`: then it gets the first answer, refusals too, if that had made one.",
     query: null,
+    headers: ["idempotency-key"],
     body: {
       schema: bulkInput,
       required: true,
@@ -161,6 +162,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
       200: {
         description: "What became of each.",
         schema: bulkAnswer,
+        perhaps: ["idempotency-replayed"],
         example: {
           items: [
             { status: 201, task: TASK_EXAMPLE },
@@ -178,7 +180,7 @@ export const TASK_CONTRACTS: Readonly<Record<OperationOf<"tasks-api">, Contract>
         },
       },
     },
-    problems: [],
+    problems: [409],
   },
   putTask: {
     tag: "tasks",

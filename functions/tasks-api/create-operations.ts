@@ -12,7 +12,7 @@ import { idempotencyOf, replay } from "../_shared/idempotent.ts";
 import { fieldsProblem, HttpProblem } from "../_shared/problem.ts";
 import { ifTagsOf, queryOf } from "../_shared/read-request.ts";
 import { bulkSchema, taskName, taskSchema } from "../_shared/task-schema.ts";
-import { check, validate } from "../_shared/validate.ts";
+import { type Checked, check, validate } from "../_shared/validate.ts";
 import { presentProblem, refuseLargeAnswer } from "./bulk-answer.ts";
 import { etagOf, nameTaken, presentTask, taskAnswer, tooManyTasks } from "./present-task.ts";
 
@@ -68,18 +68,31 @@ export async function createManyOperation(
   const valid: readonly TaskSettings[] = checked.flatMap((one) =>
     one.kind === "ok" ? [one.value] : [],
   );
+  const answerOf = (results: readonly Created[]) => createdManyAnswer(checked, results);
+  // What is not valid may hold a secret in any place.
+  const secret = checked.some((one) => one.kind === "invalid" || one.value.secrets !== undefined);
+  const sealer = secret ? deps.sealer : undefined;
+  const idempotency = await idempotencyOf(request, "POST /v1/tasks/bulk", answerOf, sealer);
   const { tenantId, quotas } = request.principal;
-  const made = await createTasks(deps, tenantId, valid, quotas);
+  const made = await createTasks(deps, tenantId, valid, quotas, idempotency);
+  return made.kind === "made" ? answerOf(made.results) : replay(made);
+}
+
+/** `results` are those of the valid ones. */
+function createdManyAnswer(
+  checked: readonly Checked<TaskSettings>[],
+  results: readonly Created[],
+): ApiAnswer {
   let at = 0;
-  const presented = checked.map((one) => {
+  const items = checked.map((one) => {
     if (one.kind === "invalid") return presentProblem(one.problem);
-    const result = made[at++];
+    const result = results[at++];
     if (result === undefined) throw new Error("every valid task has a result (indicates a bug)");
     return result.kind === "created"
       ? { status: 201, task: presentTask(result.created) }
       : presentProblem(problemOfCreation(result));
   });
-  return { status: 200, body: { json: { items: presented } } };
+  return { status: 200, body: { json: { items } } };
 }
 
 export async function putOperation(deps: TaskServiceDeps, request: ApiRequest): Promise<ApiAnswer> {

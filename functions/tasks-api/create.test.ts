@@ -93,15 +93,17 @@ test("bodies under a key are compared as JSON: blanks do not count, the order of
   }
 });
 
-test("while the first request with a key is in work, create and /run are 409, and say when to ask again", async () => {
+test("while the first request with a key is in work, create, many at once and /run are 409, and say when to ask again", async () => {
   await using api = await openApiInMemory();
   const { id } = (await api.acme("POST", "/v1/tasks", HOURLY)).body;
   const { tasks } = api.shards.forTenant(ACME);
   // Nothing interleaves in memory: another transaction would hold the key's row.
   tasks.create = async () => ({ kind: "key-in-work" });
+  tasks.createMany = async () => ({ kind: "key-in-work" });
   tasks.runNow = async () => ({ kind: "key-in-work" });
   for (const [path, body] of [
     ["/v1/tasks", HOURLY],
+    ["/v1/tasks/bulk", { items: [HOURLY] }],
     [`/v1/tasks/${id}/run`, {}],
   ] as const) {
     const answer = await api.acme("POST", path, body, keyed("k"));
@@ -168,6 +170,36 @@ test("who asks for a name that is taken is told by which task: create, PATCH, ma
   const [made, ...others] = (await api.acme("POST", "/v1/tasks/bulk", { items })).body.items;
   const owners = others.map((item: { problem: { taskId: string } }) => item.problem.taskId);
   assert.deepEqual(owners, [id, made.task.id]);
+});
+
+test("many at once under a key are made once; a repeat gets the first answer, refusals too", async () => {
+  await using api = await openApiInMemory();
+  const bulk = (items: unknown, key = "k", as = api.acme) =>
+    as("POST", "/v1/tasks/bulk", { items }, keyed(key));
+  const countOf = async () => (await api.acme("GET", "/v1/tasks")).body.items.length;
+  const { id } = (await api.acme("POST", "/v1/tasks", { ...HOURLY, name: "taken" })).body;
+  const endAt = "2026-06-01T09:10:00Z";
+  const minutely = { ...HOURLY, schedule: { type: "every", seconds: 60 }, endAt };
+  const items = [minutely, { ...HOURLY, name: "taken" }, 7, minutely];
+  const first = await bulk(items);
+  assert.equal(first.headers.get("idempotency-replayed"), null);
+  await api.acme("DELETE", `/v1/tasks/${id}`);
+  const assertReplay = async () => {
+    const again = await bulk(items);
+    assert.deepEqual([again.status, again.text], [200, first.text]);
+    assert.equal(again.headers.get("idempotency-replayed"), "true");
+  };
+  await assertReplay();
+  assert.equal(await countOf(), 2);
+  assertDetail(await bulk([minutely]), 422, /^Idempotency-Key: has been used with another body/);
+  assertDetail(await bulk(items, "a b"), 422, /visible ASCII/);
+  assert.equal((await bulk(items, "k", api.as("other"))).body.items[0].status, 201);
+  // None of them could be made any more.
+  await api.clock.advance(3_600_000);
+  await assertReplay();
+  assert.equal(await countOf(), 2);
+  for (const each of (await bulk([minutely], "late")).body.items) assert.equal(each.status, 422);
+  assert.equal((await bulk([HOURLY], "late")).body.items[0].status, 201);
 });
 
 test("many at once has bounds: 1 to 200 items, 4 MB", async () => {

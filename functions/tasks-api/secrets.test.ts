@@ -79,6 +79,28 @@ test("what is kept of a create with a key tells no secret to who guesses it", as
   }
 });
 
+test("nor does what is kept of many at once, also where the one with the secret was refused", async () => {
+  await using api = await openApiInMemory();
+  const key = { headers: { "idempotency-key": "k" } };
+  const secret = withRequest({ secretHeaders: { "x-api-key": "hunter2" } });
+  for (const [item, isGuessed] of [
+    [withRequest({ body: "no secret" }), true],
+    [secret, false],
+    [{ ...secret, priority: "most" }, false],
+  ] as const) {
+    api.shards.tables.answers.clear();
+    const body = { items: [withRequest({}), item] };
+    const post = () => api.acme("POST", "/v1/tasks/bulk", body, key);
+    const { text } = await post();
+    const [kept, ...more] = [...api.shards.tables.answers.values()];
+    const guess = createHash("sha256").update(JSON.stringify(body)).digest("hex");
+    assert.deepEqual([kept?.bodyHash === guess, more.length], [isGuessed, 0]);
+    const again = await post();
+    assert.deepEqual([again.headers.get("idempotency-replayed"), again.text], ["true", text]);
+    assert.ok(!JSON.stringify([text, kept]).includes("hunter2"));
+  }
+});
+
 test("secrets are answered as names with fingerprints, in create, read, list, run and replay", async () => {
   await using api = await openApiInMemory();
   const secrets = ["plain-one", "plain-two", "plain-client-secret"];

@@ -12,10 +12,13 @@ import type { DueTask, Task, TaskVersion, TaskWithVersion } from "#core/domain/t
 import type { ClaimedJob, HeldKey, JobResult, Recorded } from "#core/ports/job-store.ts";
 import type {
   CarriedVersion,
+  Creation,
   EditResult,
   JobsEffect,
   LockedTask,
+  TaskAllowance,
   TaskEdit,
+  TaskStore,
 } from "#core/ports/task-store.ts";
 import type { ContractStore } from "./contract-store.ts";
 
@@ -99,6 +102,17 @@ export async function addTask(
   const built = buildTask(await dbNow(store), changes);
   assert.deepEqual(await store.shard.tasks.create(built), { kind: "created" });
   return built;
+}
+
+/** Creates a group without a key. */
+export async function createMany(
+  tasks: Pick<TaskStore, "createMany">,
+  group: readonly TaskWithVersion[],
+  quota: TaskAllowance | null = null,
+): Promise<readonly Creation[]> {
+  const made = await tasks.createMany(group, null, quota);
+  assert(made.kind === "made");
+  return made.creations;
 }
 
 /** An id that no task has, in the partition of this one's tenant. */

@@ -9,6 +9,7 @@ import {
   AWKWARD,
   addTask,
   buildTask,
+  createMany,
   dbNow,
   makeTenant,
   RETENTION,
@@ -39,7 +40,7 @@ function many(open: OpenStore): void {
           version: { timeoutMs: 1_000 + n },
         }),
       );
-      const results = await store.shard.tasks.createMany(group);
+      const results = await createMany(store.shard.tasks, group);
       assert.deepEqual(
         results,
         group.map(() => CREATED),
@@ -48,7 +49,7 @@ function many(open: OpenStore): void {
         assert(built !== undefined);
         assert.deepEqual(await store.shard.tasks.find(tenantId, built.task.id), built);
       }
-      assert.deepEqual(await store.shard.tasks.createMany([]), []);
+      assert.deepEqual(await createMany(store.shard.tasks, []), []);
     }),
   );
 
@@ -77,7 +78,7 @@ function many(open: OpenStore): void {
         takenBy(twice),
         CREATED,
       ];
-      assert.deepEqual(await tasks.createMany(group), expected);
+      assert.deepEqual(await createMany(tasks, group), expected);
       for (const [n, built] of group.entries()) {
         const found = await tasks.find(tenantId, built.task.id);
         assert.deepEqual(found, expected[n] === CREATED ? built : null);
@@ -86,7 +87,7 @@ function many(open: OpenStore): void {
         group.map(({ task: { id } }) => ({ taskId: id, requestVersion: 1 })),
       );
       assert.equal(versions.length, 5);
-      assert.deepEqual(await tasks.createMany(group), expected, "a repeat changes nothing");
+      assert.deepEqual(await createMany(tasks, group), expected, "a repeat changes nothing");
     }),
   );
 
@@ -100,10 +101,10 @@ function many(open: OpenStore): void {
         order.map((name) => buildTask(nowMs, { task: { tenantId, name } }));
       const { tasks } = store.shard;
       const results = await Promise.all([
-        tasks.createMany(groupOf(names)),
-        tasks.createMany(groupOf([...names].reverse())),
-        tasks.createMany(groupOf(names.slice(10, 20))),
-        ...names.slice(0, 5).map((name) => tasks.createMany(groupOf([name]))),
+        createMany(tasks, groupOf(names)),
+        createMany(tasks, groupOf([...names].reverse())),
+        createMany(tasks, groupOf(names.slice(10, 20))),
+        ...names.slice(0, 5).map((name) => createMany(tasks, groupOf([name]))),
       ]);
       const created = results.flat().filter(({ kind }) => kind === "created");
       assert.equal(created.length, 30);
@@ -150,7 +151,7 @@ function quotas(open: OpenStore): void {
       const full = { kind: "quota", limit: 1, used: 1 };
       assert.deepEqual(await tasks.create(named("two"), null, quota), full);
       const group = [named("one"), named("two")];
-      assert.deepEqual(await tasks.createMany(group, quota), [takenBy(one), full]);
+      assert.deepEqual(await createMany(tasks, group, quota), [takenBy(one), full]);
     }),
   );
 
@@ -192,7 +193,7 @@ function quotas(open: OpenStore): void {
         buildTask(nowMs, { task: { tenantId, name } }),
       );
       const over = { kind: "quota", limit: 3, used: 3 };
-      const results = await store.shard.tasks.createMany(group, { tasksMax: 3 });
+      const results = await createMany(store.shard.tasks, group, { tasksMax: 3 });
       const ownA = group[1];
       assert(ownA !== undefined);
       const expected = [takenBy(taken), CREATED, takenBy(ownA), CREATED, over, over];
@@ -218,7 +219,7 @@ function quotas(open: OpenStore): void {
       await Promise.all([
         ...ended.map(({ task }) => tasks.edit(tenantId, task.id, revive, RETENTION, quota)),
         ...Array.from({ length: 9 }, () => tasks.create(build(), null, quota)),
-        ...Array.from({ length: 5 }, () => tasks.createMany([build(), build(), build()], quota)),
+        ...Array.from({ length: 5 }, () => createMany(tasks, [build(), build(), build()], quota)),
       ]);
       const all = await allOf(store, tenantId);
       assert.equal(all.filter(({ task }) => task.status === "active").length, 10);
@@ -234,7 +235,7 @@ function quotas(open: OpenStore): void {
       const groups = Array.from({ length: 10 }, () => Array.from({ length: 200 }, build));
       const { tasks } = store.shard;
       const answers = await Promise.all(
-        groups.map((group) => tasks.createMany(group, { tasksMax: 1_201 })),
+        groups.map((group) => createMany(tasks, group, { tasksMax: 1_201 })),
       );
       const made = answers.flat().filter(({ kind }) => kind === "created");
       assert.equal(made.length, 1_201);

@@ -8,6 +8,7 @@ import {
   addJobs,
   addTask,
   buildTask,
+  createMany,
   dbNow,
   idsOf,
   makeTenant,
@@ -33,7 +34,8 @@ export function endpointCapsContract(open: OpenStore): void {
       const one = taskOf(tenantId, nowMs, "one");
       await tasks.create(one, null, QUOTA);
       const group = ["two", "own", "two", "three", "theirs"];
-      await tasks.createMany(
+      await createMany(
+        tasks,
         group.map((host) => taskOf(tenantId, nowMs, host)),
         QUOTA,
       );
@@ -86,8 +88,8 @@ export function endpointCapsContract(open: OpenStore): void {
         [
           await tasks.create(taken("a"), null, QUOTA),
           await tasks.create(taskOf(tenantId, nowMs, "b"), null, full),
-          ...(await tasks.createMany([taken("c")], QUOTA)),
-          ...(await tasks.createMany([taskOf(tenantId, nowMs, "d")], full)),
+          ...(await createMany(tasks, [taken("c")], QUOTA)),
+          ...(await createMany(tasks, [taskOf(tenantId, nowMs, "d")], full)),
           await tasks.edit(tenantId, id, refuse, RETENTION, QUOTA),
           await tasks.edit(makeTenant(), id, move, RETENTION, QUOTA),
           await tasks.edit(tenantId, buildTask(nowMs).task.id, move, RETENTION, QUOTA),
@@ -117,7 +119,8 @@ export function endpointCapsContract(open: OpenStore): void {
         await addJobs(store, built.task, [job]);
         rows.push({ host, job });
       }
-      await tasks.createMany(
+      await createMany(
+        tasks,
         ["one", "two"].map((host) => taskOf(tenantId, nowMs, host)),
         QUOTA,
       );

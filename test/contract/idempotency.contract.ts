@@ -6,7 +6,7 @@ import type { Job } from "#core/domain/job.ts";
 import { makeManualJob } from "#core/domain/make-job.ts";
 import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency } from "#core/ports/idempotency.ts";
-import type { MadeRun } from "#core/ports/task-store.ts";
+import type { Creation, MadeRun } from "#core/ports/task-store.ts";
 import {
   AWKWARD,
   addTask,
@@ -21,8 +21,11 @@ import {
 import type { OpenStore } from "./contract-store.ts";
 import { onStore } from "./contract-store.ts";
 
+const ALL_TASKS = { status: null, priority: null, tag: null };
+
 export function idempotencyContract(open: OpenStore): void {
   creates(open);
+  groups(open);
   runsAndRetries(open);
   expires(open);
 }
@@ -98,8 +101,7 @@ function creates(open: OpenStore): void {
       const key = keyed<TaskWithVersion>(({ task }) => task.id);
       const builds = Array.from({ length: 20 }, () => buildTask(nowMs, { task: { tenantId } }));
       const answers = await Promise.all(builds.map((built) => tasks.create(built, key)));
-      const all = { status: null, priority: null, tag: null };
-      const made = await tasks.list(tenantId, all, null, 50);
+      const made = await tasks.list(tenantId, ALL_TASKS, null, 50);
       assert.equal(made.length, 1);
       const replay = { kind: "replayed", answer: made[0]?.task.id };
       assert.equal(answers.filter(({ kind }) => kind === "created").length, 1);
@@ -123,6 +125,75 @@ function creates(open: OpenStore): void {
       assert.deepEqual(await tasks.create(free, key, { tasksMax: 1 }), over);
       assert.deepEqual(await tasks.create(free, key, { tasksMax: 2 }), { kind: "created" });
       assert.equal((await tasks.create(free, key, { tasksMax: 2 })).kind, "replayed");
+    }),
+  );
+}
+
+function groups(open: OpenStore): void {
+  test(
+    "a group that is repeated is made once and answered alike, refusals too",
+    onStore(open, async (store) => {
+      const { tasks } = store.shard;
+      const { task } = await addTask(store);
+      const { tenantId, name } = task;
+      const nowMs = await dbNow(store);
+      const build = (own: Partial<Task> = {}) => buildTask(nowMs, { task: { tenantId, ...own } });
+      const groupOf = () => [build(), build({ name }), build(), build()];
+      const key = keyed<readonly Creation[]>((all) => `${JSON.stringify(all)} ${AWKWARD}`);
+      const quota = { tasksMax: 3 };
+      const created = { kind: "created" };
+      const full = { kind: "quota", limit: 3, used: 3 };
+      const creations = [created, { kind: "name-taken", taskId: task.id }, created, full];
+      assert.deepEqual(await tasks.createMany(groupOf(), key, quota), { kind: "made", creations });
+      const replay = { kind: "replayed", answer: `${JSON.stringify(creations)} ${AWKWARD}` };
+      assert.deepEqual(await tasks.createMany(groupOf(), key, quota), replay);
+      assert.deepEqual(await tasks.createMany(groupOf(), key), replay);
+      assert.deepEqual(await tasks.findAnswer(tenantId, key), replay);
+      const other = { ...key, bodyHash: hashOf("other") };
+      assert.deepEqual(await tasks.createMany(groupOf(), other), { kind: "key-reused" });
+      assert.equal((await tasks.list(tenantId, ALL_TASKS, null, 50)).length, 3);
+      const another = { ...key, route: "POST /v1/other" };
+      assert.equal((await tasks.createMany([build()], another)).kind, "made");
+    }),
+  );
+
+  test(
+    "a group of which nothing was made keeps nothing: its key is free",
+    onStore(open, async (store) => {
+      const { tasks } = store.shard;
+      const { task } = await addTask(store);
+      const { tenantId, name } = task;
+      const nowMs = await dbNow(store);
+      const key = keyed<readonly Creation[]>((all) => JSON.stringify(all));
+      const group = [{ tenantId, name }, { tenantId }].map((own) =>
+        buildTask(nowMs, { task: own }),
+      );
+      const creations = [
+        { kind: "name-taken", taskId: task.id },
+        { kind: "quota", limit: 1, used: 1 },
+      ];
+      const refused = await tasks.createMany(group, key, { tasksMax: 1 });
+      assert.deepEqual(refused, { kind: "made", creations });
+      assert.equal(await tasks.findAnswer(tenantId, key), null);
+      assert.equal((await tasks.createMany(group, key)).kind, "made");
+      assert.equal((await tasks.createMany(group, key)).kind, "replayed");
+      assert.deepEqual(await tasks.createMany([], key), { kind: "made", creations: [] });
+    }),
+  );
+
+  test(
+    "of ten groups at once under one key one is made, all have its answer",
+    onStore(open, async (store) => {
+      const { tasks } = store.shard;
+      const tenantId = makeTenant();
+      const nowMs = await dbNow(store);
+      const key = keyed<readonly Creation[]>((all) => JSON.stringify(all));
+      const build = () => buildTask(nowMs, { task: { tenantId } });
+      const groups = Array.from({ length: 10 }, () => Array.from({ length: 20 }, build));
+      const answers = await Promise.all(groups.map((group) => tasks.createMany(group, key)));
+      const kinds = answers.map(({ kind }) => kind).sort();
+      assert.deepEqual(kinds, ["made", ...Array(9).fill("replayed")]);
+      assert.equal((await tasks.list(tenantId, ALL_TASKS, null, 50)).length, 20);
     }),
   );
 }

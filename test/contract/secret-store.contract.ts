@@ -6,7 +6,7 @@ import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import { changeMarks, type SealedSecret } from "#core/domain/task-secrets.ts";
 import type { SealedSigningSecret, WrappedKey } from "#core/ports/secret-store.ts";
 import type { NewTask } from "#core/ports/task-store.ts";
-import { buildTask, carriedOf, dbNow, editTask, makeTenant } from "./builders.ts";
+import { buildTask, carriedOf, createMany, dbNow, editTask, makeTenant } from "./builders.ts";
 import { type ContractStore, type OpenStore, onStore } from "./contract-store.ts";
 
 const hex = (bytes: number) => randomBytes(bytes).toString("hex");
@@ -87,7 +87,7 @@ function taskSecretsContract(adapter: string, open: OpenStore): void {
         make("a", [sealed("auth")]),
         make("c", [sealed("header:x")]),
       ];
-      const kinds = await store.shard.tasks.createMany(group);
+      const kinds = await createMany(store.shard.tasks, group);
       assert.deepEqual(
         kinds.map(({ kind }) => kind),
         ["created", "created", "name-taken", "created"],

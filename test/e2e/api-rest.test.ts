@@ -122,6 +122,24 @@ describe("one tenant's API", { timeout: 240_000 }, () => {
     assert.equal(reused.problem?.errors?.[0]?.field, "Idempotency-Key");
   });
 
+  it("10 clients make 20 tasks each under one Idempotency-Key at once: 20 tasks, one answer", async () => {
+    const items = Array.from({ length: 20 }, () => ({ ...taskOf("/ok/once"), tags: ["keyed"] }));
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        api.createTasks({ body: { items }, idempotencyKey: "many" }),
+      ),
+    );
+    const [first] = answers;
+    assert.ok(first !== undefined);
+    assert.ok(first.body.items.every(({ status }) => status === 201));
+    for (const answer of answers) assert.deepEqual(answer.body, first.body);
+    const replayed = answers.filter(({ headers }) => headers.has("idempotency-replayed"));
+    assert.equal(replayed.length, 9);
+    const made = [];
+    for await (const { id } of eachItem(api.listTasks, { tag: "keyed" })) made.push(id);
+    assert.deepEqual(made.sort(), first.body.items.map(({ task }) => task?.id).sort());
+  });
+
   it("20 clients PUT one name at once: one makes it, nobody fails", async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>

@@ -23,7 +23,7 @@ import type { ApiAnswer } from "#test/support/api-client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { makeTestDatabases } from "#test/support/mysql.ts";
 import { operatorOf } from "#test/support/operator.ts";
-import { buildTask } from "../contract/builders.ts";
+import { buildTask, createMany } from "../contract/builders.ts";
 
 const ANSWER_MS = 30_000;
 
@@ -157,7 +157,7 @@ test("next runs that older time zone data has computed are moved, of all tenants
         const task = { tenantId, name: `yearly ${lateMs} ${n}`, schedule };
         return buildTask(Date.now(), { task: { ...task, nextRunAtMs: nextRunAtMs + lateMs } });
       });
-      const made = await shards.forTenant(tenantId).tasks.createMany(tasks);
+      const made = await createMany(shards.forTenant(tenantId).tasks, tasks);
       assert.ok(made.every(({ kind }) => kind === "created"));
     };
     await make("acme", 1, 3_600_000);

@@ -9,7 +9,7 @@ import type { DueTask, Task } from "#core/domain/task.ts";
 import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
 import type { Shard, Shards } from "#core/ports/shards.ts";
 import type { DueTasks, MaterializePlan } from "#core/ports/task-store.ts";
-import { buildTask, TICK_BOUNDS } from "#test/contract/builders.ts";
+import { buildTask, createMany, TICK_BOUNDS } from "#test/contract/builders.ts";
 import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { type CountingProxy, openCountingProxy } from "./counting-proxy.ts";
 import { seedRows } from "./seed-rows.ts";
@@ -178,9 +178,9 @@ describe("statements on the wire", () => {
     const groupOf = (count: number) =>
       Array.from({ length: count }, () => buildTask(Date.now(), { task: { tenantId } }));
     for (const count of [1, 200]) {
-      await shard.tasks.createMany(groupOf(count));
+      await createMany(shard.tasks, groupOf(count));
       assert.deepEqual(verbs(proxy.take()), ["BEGIN", "SELECT", "INSERT", "INSERT", "COMMIT"]);
-      await shard.tasks.createMany(groupOf(count), { tasksMax: 1_000_000 });
+      await createMany(shard.tasks, groupOf(count), { tasksMax: 1_000_000 });
       const counted = ["BEGIN", "SELECT", "SELECT", "INSERT", "INSERT", "COMMIT"];
       assert.deepEqual(verbs(proxy.take()), counted);
     }
@@ -192,7 +192,7 @@ describe("statements on the wire", () => {
       const request = { ...version.request, url: `https://h${n}.example.com/` };
       return { task, version: { ...version, request } };
     });
-    await shard.tasks.createMany(apart, capped);
+    await createMany(shard.tasks, apart, capped);
     const group = ["BEGIN", "SELECT", "SELECT", "INSERT", "INSERT", "SELECT", "INSERT", "COMMIT"];
     // Then one walk for all that are new: tasks that name no endpoint; the clock, the tasks, their jobs.
     assert.deepEqual(verbs(proxy.take()), [...group, "SELECT", "SELECT", "SELECT", "SELECT"]);

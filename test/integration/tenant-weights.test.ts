@@ -17,7 +17,7 @@ import type { Shards } from "#core/ports/shards.ts";
 import { TenantWeights } from "#core/services/access/tenant-weights.ts";
 import { Scheduler } from "#core/services/scheduler/scheduler.ts";
 import { runTask } from "#core/services/tasks/run-task.ts";
-import { buildTask, HOUR_MS, RETENTION } from "#test/contract/builders.ts";
+import { buildTask, createMany, HOUR_MS, RETENTION } from "#test/contract/builders.ts";
 import { eventually } from "#test/support/eventually.ts";
 import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
 import { startWorker } from "#test/support/worker-process.ts";
@@ -65,7 +65,8 @@ async function addTasks(tenantId: TenantId, count: number): Promise<void> {
   const schedule = { type: "at" as const, at: new Date(atMs).toISOString() };
   const task = { tenantId, schedule, nextRunAtMs: atMs };
   for (let left = count; left > 0; left -= 200)
-    await shard.tasks.createMany(
+    await createMany(
+      shard.tasks,
       Array.from({ length: Math.min(200, left) }, () => buildTask(Date.now(), { task })),
     );
 }

@@ -88,7 +88,7 @@ export async function createAndDelete(
   const single = build();
   await tasks.create(single, key, quota);
   const group = Array.from({ length: 5 }, build);
-  const made = await tasks.createMany(group, quota);
+  const made = await tasks.createMany(group, { ...key, route: "POST /v1/many" }, quota);
   for (const { task } of [single, ...group]) {
     await tasks.edit<never>(
       tenantId,
@@ -103,7 +103,7 @@ export async function createAndDelete(
       retention,
     );
   }
-  return made.filter(({ kind }) => kind === "created").length;
+  return made.kind === "made" ? made.creations.filter(({ kind }) => kind === "created").length : 0;
 }
 
 function keyOf<Made>(key: string) {

@@ -12,7 +12,13 @@ import type { Task, TaskWithVersion } from "#core/domain/task.ts";
 import type { Idempotency } from "#core/ports/idempotency.ts";
 import type { Shard } from "#core/ports/shards.ts";
 import type { MadeRun } from "#core/ports/task-store.ts";
-import { buildTask, makeTenant, makeWorker, RETENTION } from "#test/contract/builders.ts";
+import {
+  buildTask,
+  createMany,
+  makeTenant,
+  makeWorker,
+  RETENTION,
+} from "#test/contract/builders.ts";
 import {
   makeTestDatabases,
   openProxiedShard,
@@ -168,8 +174,8 @@ describe("upkeep whose answers are lost", () => {
     const tenantId = makeTenant();
     const group = Array.from({ length: 3 }, () => buildTask(Date.now(), { task: { tenantId } }));
     proxy.addFault({ kind: "cut-answer", at: "COMMIT" });
-    await assert.rejects(shard.tasks.createMany(group, { tasksMax: 3 }), OutcomeUnknown);
-    const results = await shard.tasks.createMany(group, { tasksMax: 3 });
+    await assert.rejects(createMany(shard.tasks, group, { tasksMax: 3 }), OutcomeUnknown);
+    const results = await createMany(shard.tasks, group, { tasksMax: 3 });
     assert.deepEqual(
       results,
       group.map(() => ({ kind: "created" })),

@@ -49,7 +49,9 @@ export async function addLoad(deps: TaskServiceDeps, load: Load): Promise<TaskId
   const ids: TaskId[] = [];
   for (let from = 0; from < count; from += BULK_TASKS_MAX) {
     const part = all.slice(from, from + BULK_TASKS_MAX);
-    for (const result of await createTasks(deps, tenantId, part, quotas)) {
+    const made = await createTasks(deps, tenantId, part, quotas, null);
+    assert(made.kind === "made", made.kind);
+    for (const result of made.results) {
       assert(result.kind === "created", result.kind);
       ids.push(result.created.task.id);
     }
