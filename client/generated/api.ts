@@ -987,7 +987,7 @@ export interface Api {
   resumeTask(args: ResumeTaskArgs): Promise<Answer<Task>>;
   /** Run a task now. Works while it is paused or completed too. What is given is laid over the task's request, for this run. Needs the scope `write`. */
   runTask(args: RunTaskArgs): Promise<Answer<Job>>;
-  /** Run a task now and wait for what comes of it. The call is that of a scheduled run in everything: executors send it, with the task's request. It is made once, the schedule does not move, and it works while the task is paused or completed too. A tenant may have 10 a minute. Needs the scope `write`. */
+  /** Run a task now and wait for what comes of it. The call is that of a scheduled run in everything: executors send it, with the task's request. It is made once, the schedule does not move, and it works while the task is paused or completed too. A tenant may have 10 a minute. An `Idempotency-Key` is refused: each request makes a call; /run takes one. Needs the scope `write`. */
   testTask(args: TestTaskArgs): Promise<Answer<TestOutcome | Job>>;
   /** When a task runs next. Needs the scope `read`. */
   listUpcoming(args: ListUpcomingArgs): Promise<Answer<Occurrences>>;
@@ -1013,7 +1013,7 @@ export interface Api {
   cancelJob(args: CancelJobArgs): Promise<Answer<Job>>;
   /** List dead jobs, the last that died first. Until they are archived, which is 14 days after their death. Needs the scope `read`. */
   listDeadLetters(args?: ListDeadLettersArgs): Promise<Answer<DeadLetterPage>>;
-  /** Retry all dead jobs that a filter matches. The first that died goes first. There may be more: ask again with the same `to`, such as the time of the first request, until `moved` is 0, each time when what was moved has started (`moved` ÷ `perSecond` s). Without `to` what has died again is matched again. 422 for `to`: so many dead jobs of deleted tasks come first that one request does not pass over them; ask with the `to` that it says. Needs the scope `write`. */
+  /** Retry all dead jobs that a filter matches. The first that died goes first. There may be more: ask again with the same `to`, such as the time of the first request, until `moved` is 0, each time when what was moved has started (`moved` ÷ `perSecond` s). Without `to` what has died again is matched again. 422 for `to`: so many dead jobs of deleted tasks come first that one request does not pass over them; ask with the `to` that it says. An `Idempotency-Key` is refused: with `to`, such as the time of the first request, a repeat moves no job a second time. Needs the scope `write`. */
   retryDeadLetters(args?: RetryDeadLettersArgs): Promise<Answer<RetriedDeadLetters>>;
 }
 

@@ -6,10 +6,11 @@ import type { TenantId } from "#core/domain/ids.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import type { ApiContext, ApiEvent, Operation } from "./api-event.ts";
 import { createApi } from "./create-api.ts";
+import { CONTRACTS } from "./openapi.ts";
 import { type OperationOf, ROUTES, type Route } from "./routes.ts";
 
 /** The API of a route's handler, none of whose operations ever ends, asked for that route. */
-function askInVain({ method, path, handler }: Route) {
+function askInVain({ method, path, handler }: Route, more: Record<string, string> = {}) {
   const clock = new ManualClock();
   const control = new MemoryControlStore(clock);
   const key = createHash("sha256").update("key").digest("hex");
@@ -21,7 +22,7 @@ function askInVain({ method, path, handler }: Route) {
   const logger = { info() {}, warn() {}, error() {} };
   const api = createApi(handler, operations, { control, clock, logger });
   const requestContext = { requestId: "r", identity: {} };
-  const event = { httpMethod: method, resource: path, headers: { "x-api-key": "key" } };
+  const event = { httpMethod: method, resource: path, headers: { "x-api-key": "key", ...more } };
   const answer = api({ ...event, requestContext } as unknown as ApiEvent, {} as ApiContext);
   return { clock, answer };
 }
@@ -38,6 +39,35 @@ test("a write that is not answered in time may have been done, a read may be ask
       isRead ? /busy: try again$/ : /may have been made or not/,
     );
   }
+});
+
+test("a POST takes an Idempotency-Key, or may be repeated without one, or refuses it and says what to do", async () => {
+  const harmless = [
+    "pauseTask",
+    "resumeTask",
+    "cancelJob",
+    "previewSchedule",
+    "rotateSigningSecret",
+  ];
+  const refusing: string[] = [];
+  for (const route of ROUTES as readonly Route[]) {
+    const { clock, answer } = askInVain(route, { "Idempotency-Key": "k" });
+    await clock.advance(30_000);
+    const { statusCode, body } = await answer;
+    if (statusCode === 503) continue;
+    const { errors } = JSON.parse(body);
+    assert.deepEqual([statusCode, errors[0].field], [422, "Idempotency-Key"], route.operation);
+    assert.match(errors[0].message, /^is not taken here: .*(\/run|`to`)/);
+    refusing.push(route.operation);
+  }
+  const taking = Object.keys(CONTRACTS).filter((operation) =>
+    CONTRACTS[operation]?.headers?.includes("idempotency-key"),
+  );
+  const posts = ROUTES.filter(({ method }) => method === "POST");
+  assert.deepEqual(
+    [...harmless, ...refusing, ...taking].sort(),
+    posts.map(({ operation }) => operation).sort(),
+  );
 });
 
 test("every request is answered within 10 s, /test, pause, resume and delete within 28 s", async () => {

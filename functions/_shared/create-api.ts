@@ -19,6 +19,7 @@ import { headerOf } from "./api-event.ts";
 import { authenticate } from "./authenticate.ts";
 import { withDeadline } from "./deadline.ts";
 import { answerProblems, findRoute, parseBody } from "./middlewares.ts";
+import { fieldsProblem } from "./problem.ts";
 import { type OperationOf, ROUTES, type Route } from "./routes.ts";
 
 export interface ApiDeps {
@@ -50,6 +51,7 @@ export function createApi<H extends Route["handler"]>(
     const operation = byName[route.operation];
     assert(operation !== undefined, `${name} has an operation ${route.operation}`);
     const kind = route.method === "GET" ? "read" : "write";
+    refuseKey(route, event);
     const request = requestOf(event, deadlineMs, context.abandoned);
     const answer = await withDeadline(clock, deadlineMs, kind, operation(request));
     return resultOf(answer, event.requestContext.requestId);
@@ -58,6 +60,13 @@ export function createApi<H extends Route["handler"]>(
     .use(authenticate(control, clock, systemDigest))
     .use(parseBody())
     .use(answerProblems(logger));
+}
+
+/** Ignored, it would promise a caller that he may repeat what he may not. */
+function refuseKey({ insteadOfKey }: Route, event: ApiEvent): void {
+  if (insteadOfKey === undefined || headerOf(event, "idempotency-key") === undefined) return;
+  const message = `is not taken here: ${insteadOfKey}`;
+  throw fieldsProblem([{ field: "Idempotency-Key", message }]);
 }
 
 function requestOf(

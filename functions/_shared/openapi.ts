@@ -130,11 +130,13 @@ function operationOf(route: Route, contract: Contract): OpenApiOperation {
     responses[status] = { $ref: `#/components/responses/${described.name}` };
   }
   const scope = route.scope === null ? "Needs no key." : `Needs the scope \`${route.scope}\`.`;
+  const instead = route.insteadOfKey;
+  const key = instead && `An \`Idempotency-Key\` is refused: ${instead}.`;
   return {
     operationId: route.operation,
     tags: [contract.tag],
     summary: contract.summary,
-    description: [contract.description, scope].filter(Boolean).join(" "),
+    description: [contract.description, key, scope].filter(Boolean).join(" "),
     parameters: [...pathParameters(route), ...queryParameters(contract), ...headersOf(contract)],
     ...(contract.body === null ? {} : { requestBody: requestBodyOf(contract.body) }),
     responses,

@@ -12,6 +12,8 @@ export interface Route {
   readonly scope: "read" | "write" | "admin" | null;
   /** When its answer is there at the latest; 10 s where none is given. API Gateway gives up after 29 s. */
   readonly deadlineMs?: number;
+  /** It makes or moves something and knows no repeat: an `Idempotency-Key` is refused with these words, which say what to do. */
+  readonly insteadOfKey?: string;
 }
 
 export const ROUTES = [
@@ -123,6 +125,7 @@ export const ROUTES = [
     handler: "tasks-api",
     scope: "write",
     deadlineMs: 28_000,
+    insteadOfKey: "each request makes a call; /run takes one",
   },
   {
     method: "GET",
@@ -214,6 +217,8 @@ export const ROUTES = [
     operation: "retryDeadLetters",
     handler: "jobs-api",
     scope: "write",
+    insteadOfKey:
+      "with `to`, such as the time of the first request, a repeat moves no job a second time",
   },
 ] as const satisfies readonly Route[];
 
