@@ -113,11 +113,12 @@ export function readCron(text: string): CronReading {
 export function readNewCron(text: string): CronReading {
   const parts = text.trim().split(/[ \t]+/);
   const kinds = parts.length === 5 ? KINDS.slice(1) : KINDS;
-  const misread = kinds.find(
-    ({ name }, i) => parts[i] === "?" && name !== "dayOfMonth" && name !== "dayOfWeek",
+  const at = kinds.findIndex(
+    ({ name }, i) => parts[i]?.includes("?") && name !== "dayOfMonth" && name !== "dayOfWeek",
   );
-  if (misread === undefined || text.includes("(")) return readCron(text);
-  const message = `${misread.title} "?" is not supported: only the day of month or of week may be "?"; six fields begin with seconds, an expression of EventBridge is given without its year`;
+  if (at < 0 || text.includes("(")) return readCron(text);
+  const misread = `${kinds[at]?.title} ${quote(parts[at] ?? "")}`;
+  const message = `${misread} is not supported: only the day of month or of week may be "?"; six fields begin with seconds, an expression of EventBridge is given without its year`;
   return { kind: "invalid", message };
 }
 

@@ -36,6 +36,8 @@ describe("cron: refused, naming the field and the token", () => {
     ["0 18 ? * MON-FRI *", /hour "\?" /],
     ["? 9 * * *", /minute "\?" /],
     ["0 9 * ? *", /month "\?" /],
+    ["?/15 * * * *", /minute "\?\/15" /],
+    ["0 ?,5 * * *", /hour "\?,5" /],
     ["cron(0 9 * * ? *)", /"cron\(0" is not supported: give the fields alone.*without its year/],
     ["rate(5 minutes)", /"rate\(5" is not supported: .*{"type": "every", "seconds": …}/],
     ["at(2030-01-01T09:00:00)", /"at\(2030-01-01T09:00:00\)" is not supported: .*{"type": "at"/],

@@ -61,14 +61,20 @@ interface PatchRefusal {
   readonly problem: HttpProblem;
 }
 
+/** In the place of a stored schedule, which goes on as it is, also where a new one like it is refused by now. */
+const KEPT_SCHEDULE = { type: "every", seconds: 1 };
+
 function applyPatch(
   current: TaskWithVersion,
   patch: Readonly<Record<string, unknown>>,
 ): Applied<PatchRefusal> {
-  const checked = check(taskSchema, mergeTask(presentSettings(current), patch));
-  return checked.kind === "ok"
-    ? { kind: "ok", settings: checked.value }
-    : { kind: "refuse", refusal: { kind: "problem", problem: checked.problem } };
+  const isKept = patch.schedule === undefined;
+  const merged = mergeTask(presentSettings(current), patch);
+  const checked = check(taskSchema, isKept ? { ...merged, schedule: KEPT_SCHEDULE } : merged);
+  if (checked.kind !== "ok")
+    return { kind: "refuse", refusal: { kind: "problem", problem: checked.problem } };
+  const { schedule } = isKept ? current.task : checked.value;
+  return { kind: "ok", settings: { ...checked.value, schedule } };
 }
 
 function problemOfRefusal(refusal: Refusal): HttpProblem {

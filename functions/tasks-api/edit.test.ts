@@ -60,6 +60,25 @@ test("a PATCH that changes nothing keeps version, ETag and update time", async (
   }
 });
 
+test("an expression that a new task may not have goes on as it is stored, under any other edit", async () => {
+  await using api = await openApiInMemory();
+  const { id } = await created(api.acme, { schedule: { type: "cron", expression: "9 * * * *" } });
+  const schedule = { type: "cron", expression: "0 9 * * ? *", timezone: "UTC" } as const;
+  const { tasks } = api.shards.tables;
+  for (const [key, task] of tasks) tasks.set(key, { ...task, schedule });
+  const unchanged = await api.acme("PATCH", `/v1/tasks/${id}`, {});
+  assert.deepEqual([unchanged.status, unchanged.body.version], [200, 1], unchanged.text);
+  const patched = await api.acme("PATCH", `/v1/tasks/${id}`, { description: "new" });
+  assert.deepEqual([patched.status, patched.body.schedule], [200, schedule], patched.text);
+  assert.equal(patched.body.nextRunAt, unchanged.body.nextRunAt);
+  const upcoming = await api.acme("GET", `/v1/tasks/${id}/upcoming?count=1`);
+  assert.equal(upcoming.body.items[0].at, patched.body.nextRunAt);
+  assert.match(upcoming.body.warnings.join(), /month "\?" .*six fields begin with seconds/);
+  assertProblem(await api.acme("PATCH", `/v1/tasks/${id}`, { schedule }), 422, [
+    "schedule.expression",
+  ]);
+});
+
 test("what is retried is kept, changed as a whole, and null goes back to everything", async () => {
   await using api = await openApiInMemory();
   const retryOn = ["network", "timeout", "5xx", "429"];

@@ -31,7 +31,11 @@ export async function listUpcoming(
 
 function warningsOf(task: Task): string[] {
   const parsed = parseSchedule(task.schedule);
-  const warnings = parsed.kind === "ok" ? parsed.warnings : [];
+  // Compiled, but refused of a new task by now: it may never have been meant so.
+  const warnings =
+    parsed.kind === "ok"
+      ? parsed.warnings
+      : parsed.problems.map(({ field, message }) => `${field}: ${message}`);
   if (task.status === "paused")
     return ["the task is paused: none of these runs before it is resumed", ...warnings];
   if (task.error !== null)
