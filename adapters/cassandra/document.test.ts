@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { HistoryEntry } from "#core/domain/history.ts";
 import { makeJobId, makeTaskId, type TenantId, type WorkerId } from "#core/domain/ids.ts";
 import { JOB_STATUSES, type Job, TRIGGERS } from "#core/domain/job.ts";
@@ -85,7 +86,7 @@ const job: fc.Arbitrary<Job> = fc
           { requiredKeys: ["count", "fromMs", "toMs"] },
         ),
       ),
-      limitKey: fc.constant(null),
+      limitKey: fc.option(fc.constant("acme|https://api.example.com:443" as LimitKey)),
     }),
   })
   .map(({ owner, run, retryOf, onTime, fields }) => ({
@@ -143,9 +144,11 @@ test("a usual row costs one write unit of Keyspaces: it stays under 1 KB", () =>
   const [record] = Object.values(usual.attempts);
   assert(record !== undefined);
   const longest = { "1": { ...record, responseBody: "x".repeat(10_000) } };
+  const limitKey = "acme-production|https://api.example.com:443" as LimitKey;
   for (const entry of [
     entryOf(usual),
     entryOf({ ...usual, attempts: longest }),
+    entryOf({ ...usual, attempts: longest, limitKey }),
     entryOf(usual, { ...REQUEST, body: "x".repeat(10_000) }),
   ]) {
     const bytes = keyspacesRowBytes(insertParams(entry, 0));

@@ -3,6 +3,7 @@
  * say (tenant, id, status, trigger) is not repeated, and what is absent, zero or as usual is left out.
  */
 import type { CallError } from "#core/domain/call-error.ts";
+import type { LimitKey } from "#core/domain/call-limit.ts";
 import type { DroppedBody, HistoryEntry, HistoryRequest } from "#core/domain/history.ts";
 import { type JobId, partsOfJobId, type TenantId, type WorkerId } from "#core/domain/ids.ts";
 import type {
@@ -58,6 +59,7 @@ interface JobDocument {
   readonly why?: string;
   readonly stop?: string;
   readonly of?: string;
+  readonly lim?: string;
   /** count, fromMs, toMs, 1 when it is at least so many. */
   readonly cov?: [number, number, number, (0 | 1)?];
   readonly a?: AttemptTuple[];
@@ -93,6 +95,7 @@ export function encodeDocument({ job, request, payloadBody }: HistoryEntry): str
     why: job.reason ?? undefined,
     stop: job.cancelReason ?? undefined,
     of: job.retryOf ?? undefined,
+    lim: job.limitKey ?? undefined,
     cov: job.covers === null ? undefined : encodeCovers(job.covers),
     a: attempts.length === 0 ? undefined : attempts.map(encodeAttempt),
     pay: job.payload ?? undefined,
@@ -130,8 +133,7 @@ export function decodeDocument(key: RowKey, text: string): HistoryEntry {
     reason: document.why ?? null,
     retryOf: (document.of as JobId | undefined) ?? null,
     covers: document.cov === undefined ? null : decodeCovers(document.cov),
-    // A job that has ended waits in no line.
-    limitKey: null,
+    limitKey: (document.lim as LimitKey | undefined) ?? null,
   };
   return {
     job,

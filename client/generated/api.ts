@@ -462,6 +462,8 @@ export type Job = {
   readonly finishedAt: string | null;
   /** Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
+  /** The limit in whose line it is or last was, in every status: an endpoint, which the limit of all calls may have slowed too, or `all calls`. null: in none, or it was taken away meanwhile. */
+  readonly limit: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
   /** Several runs that did not happen, which this job stands for. */
@@ -551,6 +553,8 @@ export type ListedJob = {
   readonly finishedAt: string | null;
   /** Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
+  /** The limit in whose line it is or last was, in every status: an endpoint, which the limit of all calls may have slowed too, or `all calls`. null: in none, or it was taken away meanwhile. */
+  readonly limit: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
   /** Several runs that did not happen, which this job stands for. */
@@ -642,6 +646,8 @@ export type DeadLetter = {
   readonly finishedAt: string | null;
   /** Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`. */
   readonly reason: string | null;
+  /** The limit in whose line it is or last was, in every status: an endpoint, which the limit of all calls may have slowed too, or `all calls`. null: in none, or it was taken away meanwhile. */
+  readonly limit: string | null;
   /** The archived job of which it is another try. */
   readonly retryOf: string | null;
   /** Several runs that did not happen, which this job stands for. */

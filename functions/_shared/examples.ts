@@ -90,6 +90,7 @@ export const JOB_EXAMPLE = {
   request: TASK_EXAMPLE.request,
   finishedAt: "2026-12-01T08:00:41.078Z",
   reason: "attempts used up",
+  limit: null,
   retryOf: null,
   missed: null,
 };

@@ -81,6 +81,12 @@ const jobFields = {
     .describe(
       "Why it ended as it did, where that is not a success, or why it is to end; of one that is `waiting`, for which limit: `waiting: limit of https://api.example.com`.",
     ),
+  limit: z
+    .string()
+    .nullable()
+    .describe(
+      "The limit in whose line it is or last was, in every status: an endpoint, which the limit of all calls may have slowed too, or `all calls`. null: in none, or it was taken away meanwhile.",
+    ),
   retryOf: jobIdText.nullable().describe("The archived job of which it is another try."),
   missed: missed.nullable(),
 };

@@ -39,16 +39,21 @@ function present(job: Job, nowMs: number, request: unknown) {
     request,
     finishedAt: isoInstant(job.finishedAtMs),
     reason: reasonOf(job),
+    limit: limitOf(job),
     retryOf: job.retryOf,
     missed: job.covers === null ? null : presentCovers(job.covers),
   };
 }
 
 /** Why it ended or is to end, or which limit it waits for. */
-function reasonOf({ status, limitKey, reason, cancelReason }: Job): string | null {
-  if (status === "running") return cancelReason;
-  if (status !== "waiting" || limitKey === null) return reason;
-  return `waiting: limit of ${endpointOf(limitKey) ?? "all calls"}`;
+function reasonOf(job: Job): string | null {
+  if (job.status === "running") return job.cancelReason;
+  const limit = limitOf(job);
+  return job.status === "waiting" && limit !== null ? `waiting: limit of ${limit}` : job.reason;
+}
+
+function limitOf({ limitKey }: Job): string | null {
+  return limitKey && (endpointOf(limitKey) ?? "all calls");
 }
 
 /** In the order in which they were claimed, as numbers stand in it that are keys. */

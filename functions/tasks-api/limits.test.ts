@@ -156,7 +156,10 @@ test("a job of a limited endpoint waits, says for what, is filtered by it, count
   const ran = await api.acme("POST", `/v1/tasks/${made.body.id}/run`);
   assert.equal(ran.status, 202, ran.text);
   const reason = `waiting: limit of ${ENDPOINT}`;
-  assert.deepEqual([ran.body.status, ran.body.reason], ["waiting", reason]);
+  assert.deepEqual(
+    [ran.body.status, ran.body.reason, ran.body.limit],
+    ["waiting", reason, ENDPOINT],
+  );
   const path = `/v1/jobs/${ran.body.id}`;
   assert.deepEqual((await api.acme("GET", path)).body, ran.body);
   const list = async (status: string) =>
@@ -167,8 +170,8 @@ test("a job of a limited endpoint waits, says for what, is filtered by it, count
   assert.equal(waiting, 1);
   const cancelled = await api.acme("POST", `${path}/cancel`);
   assert.deepEqual(
-    [cancelled.status, cancelled.body.status, cancelled.body.reason],
-    [200, "cancelled", "cancelled by caller"],
+    [cancelled.status, cancelled.body.status, cancelled.body.reason, cancelled.body.limit],
+    [200, "cancelled", "cancelled by caller", ENDPOINT],
   );
 });
 
@@ -180,7 +183,7 @@ test("where only all calls are limited the reason says so; waiting jobs are coun
     request: { url: `${ENDPOINT}/hook` },
   });
   const { body } = await api.acme("POST", `/v1/tasks/${made.body.id}/run`);
-  assert.equal(body.reason, "waiting: limit of all calls");
+  assert.deepEqual([body.reason, body.limit], ["waiting: limit of all calls", "all calls"]);
   const { limits } = api.shards.forTenant(ACME);
   const counted = await limits.countWaiting([tenantKey(ACME)], LIMIT_WAITING_COUNTED_MAX);
   assert.equal(counted.get(tenantKey(ACME)), 1);

@@ -149,6 +149,7 @@ test("run makes a manual job at once, also of a paused or completed task, with w
     },
     finishedAt: null,
     reason: null,
+    limit: null,
     retryOf: null,
     missed: null,
   });
