@@ -30,6 +30,11 @@ function wellFormed(_: string, value: unknown): unknown {
   return typeof value === "string" ? value.toWellFormed() : value;
 }
 
+/** What may be null, by a literal that takes no null itself. */
+export function orNull<Value>(literal: (value: Value) => string) {
+  return (value: Value | null) => (value === null ? "NULL" : literal(value));
+}
+
 /**
  * Expressions as columns with short names. Without one a column is called by its whole text, literals included, which travels with every
  * answer; and for each new set of names the driver compiles a parser, and keeps it.

@@ -5,7 +5,7 @@
 import type { LimitKey, LimitValues } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { LimitChanges } from "#core/ports/limit-store.ts";
-import { integer, micros, real, text } from "../literals.ts";
+import { integer, micros, orNull, real, text } from "../literals.ts";
 
 const COLUMNS = "limit_key, concurrency, per_second, concurrency_max, per_second_max, updated_at";
 
@@ -75,7 +75,7 @@ const COLUMN: { readonly [Name in keyof Required<LimitChanges>]: string } = {
 export function upsertLimitSql(key: LimitKey, changes: LimitChanges): string {
   const given = Object.entries(COLUMN).flatMap(([name, column]) => {
     const value = changes[name as keyof LimitChanges];
-    return value === undefined ? [] : [[column, value === null ? "NULL" : real(value)] as const];
+    return value === undefined ? [] : [[column, orNull(real)(value)] as const];
   });
   const columns = ["limit_key", "updated_at", ...given.map(([column]) => column)];
   const values = [text(key), "UTC_TIMESTAMP(3)", ...given.map(([, value]) => value)];
@@ -93,9 +93,7 @@ export function capEndpointsSql(
   keys: readonly LimitKey[],
   { concurrency, perSecond }: LimitValues,
 ): string {
-  const [most, rate] = [concurrency, perSecond].map((value) =>
-    value === null ? "NULL" : real(value),
-  );
+  const [most, rate] = [concurrency, perSecond].map(orNull(real));
   const rows = [...keys].sort().map((key) => `(${text(key)}, UTC_TIMESTAMP(3), ${most}, ${rate})`);
   return `INSERT INTO call_limits (limit_key, updated_at, concurrency_max, per_second_max) VALUES ${rows.join(", ")} ON DUPLICATE KEY UPDATE updated_at = UTC_TIMESTAMP(3), concurrency_max = COALESCE(concurrency_max, ${most}), per_second_max = COALESCE(per_second_max, ${rate})`;
 }

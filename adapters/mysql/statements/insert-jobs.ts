@@ -1,7 +1,7 @@
 import type { Job } from "#core/domain/job.ts";
 import { priorityRank } from "#core/domain/queue.ts";
 import { type GroupColumn, groupColumn, splitColumns } from "../group-columns.ts";
-import { instant, integer, jobId, json, text, workerId } from "../literals.ts";
+import { instant, integer, jobId, json, orNull, text, workerId } from "../literals.ts";
 import { groupRows } from "./job-group.ts";
 
 /**
@@ -17,11 +17,6 @@ export function insertJobsSql(jobs: readonly Job[]): string {
   // A job's id contains its task's.
   return `INSERT INTO jobs (part, id, task_id, ${NAMES}) SELECT r.part, r.id, SUBSTR(r.id, 7, 16), ${expressions.join(", ")} FROM (VALUES ${groupRows(jobs, row)}) AS r (${names("part, id")}) ON DUPLICATE KEY UPDATE jobs.id = jobs.id`;
 }
-
-const orNull =
-  <Value>(literal: (value: Value) => string) =>
-  (value: Value | null) =>
-    value === null ? "NULL" : literal(value);
 
 const COLUMNS: readonly GroupColumn<Job>[] = [
   groupColumn("tenant_id", (job) => job.tenantId, text),

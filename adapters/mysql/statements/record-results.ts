@@ -3,7 +3,7 @@ import { REASON_USED_UP } from "#core/domain/job.ts";
 import { ATTEMPT_RECORDS_MAX } from "#core/domain/limits.ts";
 import type { JobResult } from "#core/ports/job-store.ts";
 import { type GroupColumn, groupColumn, splitColumns } from "../group-columns.ts";
-import { instant, integer, interval, json, text, workerId } from "../literals.ts";
+import { instant, integer, interval, json, orNull, text, workerId } from "../literals.ts";
 import { groupRows, JOBS_OF_GROUP } from "./job-group.ts";
 import { IN_LINE } from "./limited-lines.ts";
 
@@ -35,7 +35,7 @@ const RESULT_COLUMNS: readonly GroupColumn<Ended>[] = [
   groupColumn(
     "retry_queue",
     (result) => (result.kind === "fail" ? result.retryQueue : null),
-    (queue) => (queue === null ? "NULL" : integer(queue)),
+    orNull(integer),
   ),
   groupColumn("record", (result) => result.record, json),
 ];

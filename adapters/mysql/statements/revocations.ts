@@ -1,6 +1,6 @@
 import type { JobId, TaskId } from "#core/domain/ids.ts";
 import { REVOCATIONS_KEPT_MS } from "#core/domain/limits.ts";
-import { integer, interval, jobId, taskId } from "../literals.ts";
+import { integer, interval, jobId, orNull, taskId } from "../literals.ts";
 
 /**
  * Removes revocations that nobody reads any more, the oldest first.
@@ -18,7 +18,7 @@ export function pruneRevocationsSql(limit: number): string {
  * Index: primary key. Locks: the new row (X). Isolation: READ COMMITTED. Result: 1.
  */
 export function insertRevocationSql(task: TaskId, job: JobId | null): string {
-  return `INSERT INTO revocations (at, task_id, job_id) VALUES (UTC_TIMESTAMP(3), ${taskId(task)}, ${job === null ? "NULL" : jobId(job)})`;
+  return `INSERT INTO revocations (at, task_id, job_id) VALUES (UTC_TIMESTAMP(3), ${taskId(task)}, ${orNull(jobId)(job)})`;
 }
 
 /**

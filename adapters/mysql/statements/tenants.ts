@@ -2,7 +2,7 @@ import type { LimitValues } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { ChosenQuotas, Quotas } from "#core/domain/quotas.ts";
 import type { TenantStatus } from "#core/ports/control-store.ts";
-import { integer, real, text } from "../literals.ts";
+import { integer, orNull, real, text } from "../literals.ts";
 
 const QUOTA_COLUMN: { readonly [Name in keyof Quotas]: string } = {
   tasksMax: "tasks_max",
@@ -52,7 +52,7 @@ export function updateQuotasSql(id: TenantId, quotas: Partial<ChosenQuotas>): st
   const changes = Object.entries(QUOTA_COLUMN).flatMap(([name, column]) => {
     const value = quotas[name as keyof Quotas];
     if (value === undefined) return [];
-    return [`${column} = ${value === null ? "NULL" : integer(value)}`];
+    return [`${column} = ${orNull(integer)(value)}`];
   });
   return `UPDATE tenants SET ${["id = id", ...changes].join(", ")} WHERE id = ${text(id)}`;
 }
@@ -67,10 +67,8 @@ export function updateEndpointLimitSql(id: TenantId, limit: Partial<LimitValues>
   const changes = [
     ...(concurrency === undefined
       ? []
-      : [`endpoint_concurrency = ${concurrency === null ? "NULL" : integer(concurrency)}`]),
-    ...(perSecond === undefined
-      ? []
-      : [`endpoint_per_second = ${perSecond === null ? "NULL" : real(perSecond)}`]),
+      : [`endpoint_concurrency = ${orNull(integer)(concurrency)}`]),
+    ...(perSecond === undefined ? [] : [`endpoint_per_second = ${orNull(real)(perSecond)}`]),
   ];
   return `UPDATE tenants SET ${["id = id", ...changes].join(", ")} WHERE id = ${text(id)}`;
 }
@@ -81,7 +79,7 @@ export function updateEndpointLimitSql(id: TenantId, limit: Partial<LimitValues>
  * Index: primary key. Locks: the row. Isolation: READ COMMITTED. Result: 1, or 0 when there is no such tenant or it is so already.
  */
 export function updateWeightSql(id: TenantId, weight: number | null): string {
-  return `UPDATE tenants SET weight = ${weight === null ? "NULL" : real(weight)} WHERE id = ${text(id)}`;
+  return `UPDATE tenants SET weight = ${orNull(real)(weight)} WHERE id = ${text(id)}`;
 }
 
 /**

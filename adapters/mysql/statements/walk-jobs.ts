@@ -3,7 +3,7 @@
  * two weeks. Index: by_task (task_id, id). Locks: none. Isolation: READ COMMITTED.
  */
 import { type JobId, partitionOfTask, type TaskId, type TenantId } from "#core/domain/ids.ts";
-import { integer, jobId, taskId, text } from "../literals.ts";
+import { integer, jobId, orNull, taskId, text } from "../literals.ts";
 
 /** What a change of its task is for: `open` has not ended, `running` is in a worker's hands. */
 export type Walked = "open" | "running";
@@ -34,7 +34,7 @@ function below(id: TaskId, before: JobId | null): string {
  * Index: primary key. Locks: the task's row, which the transaction holds already (X). Result: not used.
  */
 export function updateJobsBelowSql(id: TaskId, before: JobId | null): string {
-  return `UPDATE tasks SET jobs_below = ${before === null ? "NULL" : jobId(before)} WHERE part = ${integer(partitionOfTask(id))} AND id = ${taskId(id)}`;
+  return `UPDATE tasks SET jobs_below = ${orNull(jobId)(before)} WHERE part = ${integer(partitionOfTask(id))} AND id = ${taskId(id)}`;
 }
 
 /**
