@@ -33,7 +33,7 @@ describe("RDS Proxy", () => {
     });
     const [group] = resourcesOf(data, "AWS::RDS::DBProxyTargetGroup");
     const pool = group?.[1].Properties.ConnectionPoolConfigurationInfo;
-    assert.deepEqual(pool, { MaxConnectionsPercent: 30 }); // 2,000 connections, 28 for each of 50
+    assert.deepEqual(pool, { MaxConnectionsPercent: 27 }); // 2,000 connections, 28 for each of 50 executors and 2 schedulers
   });
 });
 
