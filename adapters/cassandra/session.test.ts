@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { auth } from "cassandra-driver";
+import { auth, type ClientOptions, types } from "cassandra-driver";
 import { StoreUnavailable } from "#core/domain/errors.ts";
 import { pickPort } from "#local/hold-directory.ts";
 import { type FakeNode, type FakeNodeOptions, openFakeNode } from "#test/support/fake-cassandra.ts";
-import type { CassandraConnection } from "./client.ts";
+import { type CassandraConnection, makeClient } from "./client.ts";
 import { CassandraSession } from "./session.ts";
 
 const FIRST = "127.0.0.1";
@@ -33,6 +33,13 @@ function asker(connection: CassandraConnection): () => Promise<unknown> {
     return session.execute({ query: "SELECT a FROM b.c", params: [], prepare: false, deadlineAt });
   };
 }
+
+test("a majority of the region answers, as Keyspaces asks for: one node would do for a machine's Cassandra", async () => {
+  const client = makeClient({ contactPoints: FIRST }, REQUEST_MS);
+  const { options } = client as unknown as { options: ClientOptions };
+  assert.equal(options.queryOptions?.consistency, types.consistencies.localQuorum);
+  await client.shutdown();
+});
 
 test("nodes that a contact point names are reached on its port", async () => {
   const port = await pickPort(0);

@@ -24,6 +24,19 @@ test("bounds that other parts of the system give", () => {
   assert(QUEUES <= 256, "a queue fits one byte");
 });
 
+test("figures that are promised", () => {
+  assert.partialDeepStrictEqual(
+    { ...limits },
+    {
+      ...{ HORIZON_MS: 30_000, HORIZON_MS_MAX: 300_000, FROZEN_MS: 30_000, FAST_AHEAD_MS: 2_000 },
+      ...{ HELD_JOBS_MIN: 100, VERSION_CACHE_BYTES_MAX: 64 * 2 ** 20, FLOOR_SLACK_MS: 5_000 },
+      ...{ RENEW_PERIOD_MS: 2_000, RENEW_RETRY_MS: 200, START_WINDOW_MS: 5_000 },
+      ...{ BACKSTOP_SLACK_MS: 30_000, BACKSTOP_GUARD_MS: 2_000, CLAIM_DEADLINE_MS: 1_000 },
+      ...{ LIMIT_IDLE_MS: 1_000, RELEASE_GROUP_MAX: 1_000, RESULTS_GROUP_MAX: 1_000 },
+    },
+  );
+});
+
 test("the reconciler's runs of 70 s begin every minute: a look every 2 s, also between two", () => {
   assert.equal(limits.RECONCILE_RUN_MS, 70_000);
   assert.equal(limits.PASS_PERIOD_MS, 2_000);

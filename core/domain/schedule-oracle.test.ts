@@ -142,7 +142,7 @@ function runsBetween(schedule: CompiledSchedule, fromMs: number, untilMs: number
 }
 
 test("invariants at the changes of 2020 to 2030, in every zone", (t) => {
-  const wanted = casesWanted("CRON_INVARIANT_CASES", 1_000);
+  const wanted = casesWanted("CRON_INVARIANT_CASES", 100_000);
   const random = randomFrom(SEED + 3);
   // About 6.4 changes a zone. A sample takes whole zones, as finding the changes costs more than checking them.
   const all = ZONES.length * 6.4;
@@ -150,7 +150,7 @@ test("invariants at the changes of 2020 to 2030, in every zone", (t) => {
   let checked = 0;
   for (const [index, zone] of ZONES.entries()) {
     if (index % keepOneIn !== SEED % keepOneIn) continue;
-    for (const change of changesOf(zone, Date.UTC(2020, 0, 1), Date.UTC(2030, 0, 1))) {
+    for (const change of changesOf(zone, Date.UTC(2020, 0, 1), Date.UTC(2031, 0, 1))) {
       const expression = randomExpression(random, change.atMs + change.fromMs);
       const schedule = compiled(expression, zone);
       if (schedule === null) continue;

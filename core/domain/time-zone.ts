@@ -4,7 +4,7 @@
  *
  * Pieces are found lazily: time is cut into windows of 32 days, and a window is probed every 4 days when it is
  * first asked for; where two probes differ, the change is found by bisection. No zone since 1970 left an offset
- * and came back to it in under 6.9 days (tz database 2025b), so no change hides between two probes. A cold window costs
+ * and came back to it in under 6.9 days (tz database 2026c), so no change hides between two probes. A cold window costs
  * 9 probes of about 1 µs; a warm one is a look-up.
  *
  * A *wall* number is what Date.UTC would give for the digits on the wall: instant + offset, in ms.

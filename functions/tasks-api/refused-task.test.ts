@@ -132,6 +132,10 @@ const requests: readonly (readonly [string, object, string])[] = [
     "headers.Transfer-Encoding",
   ],
   ["Connection", { headers: { connection: "close" } }, "headers.connection"],
+  ...[
+    ...["expect", "host", "http2-settings", "keep-alive", "proxy-authenticate"],
+    ...["proxy-authorization", "proxy-connection", "te", "trailer", "upgrade"],
+  ].map((name) => [name, { headers: { [name]: "1" } }, `headers.${name}`] as const),
   ["our own header, in capitals", { headers: { "X-ATTEMPT": "1" } }, "headers.X-ATTEMPT"],
   ...OWN_HEADERS.map((name) => [name, { headers: { [name]: "1" } }, `headers.${name}`] as const),
   ["a header given twice", { headers: { "X-A": "1", "x-a": "2" } }, "headers.x-a"],

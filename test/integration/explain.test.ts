@@ -55,7 +55,13 @@ describe("plans", () => {
   }
 
   for (const { name, sql } of shardSamples()) {
-    test(name, async () => assert.deepEqual(await explain(sql), []));
+    test(name, async () => {
+      assert.deepEqual(await explain(sql), []);
+      // With few rows, or none, the optimiser would drive from the table, which locks what it meets.
+      if (/\(VALUES .*(JOIN|,) (jobs|tasks)\b/s.test(sql)) assert.match(sql, /STRAIGHT_JOIN/);
+      // The first hides rows that are not taken; the others follow the session's zone.
+      assert.doesNotMatch(sql, /\bIGNORE\b|\bNOW\(|\bCURRENT_TIMESTAMP|\bSYSDATE/);
+    });
   }
 
   test("control statements read by key", async () => {

@@ -1,6 +1,7 @@
 /** The stores where an answer is lost: what the callers are told, and that repeating is safe. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createConnection } from "mysql2/promise";
 import { adoptClaim } from "#adapters/mysql/claim-due.ts";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
@@ -14,6 +15,8 @@ import type { Task } from "#core/domain/task.ts";
 import type { ClaimedJob, ClaimResult, JobResult } from "#core/ports/job-store.ts";
 import type { TakeLimitedResult } from "#core/ports/limit-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
+import type { LockedTask } from "#core/ports/task-store.ts";
+import { decideDelete } from "#core/services/tasks/decide-pause.ts";
 import { buildTask, HOUR_MS, makeWorker, RETENTION, TICK_BOUNDS } from "#test/contract/builders.ts";
 import { openProxiedShard, type ProxiedShard, type TestDatabases } from "#test/support/mysql.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
@@ -102,6 +105,39 @@ describe("stores whose answers are lost", () => {
     assert.ok(result.kind === "unknown", "the claim's deadline has destroyed the connection");
     assert.deepEqual((await shard.jobs.adopt(result.claim)).jobs, []);
     assert.equal((await claimAll()).length, 3);
+  });
+
+  /** What comes of `late` while a COMMIT stands still; "waits" where nothing has after so long as a statement without locks never takes. */
+  async function whileCommitStands(early: () => Promise<unknown>, late: () => Promise<unknown>) {
+    const fault = proxy.addFault({ kind: "hold", at: "COMMIT" });
+    const ended = early().catch(() => {});
+    await fault.happened;
+    const answered = late().then(
+      () => "answered",
+      () => "refused",
+    );
+    const first = await Promise.race([answered, sleep(500, "waits")]);
+    await Promise.all([ended, answered]);
+    return first;
+  }
+
+  test("a fence waits for the claim that is under way: it never has a job of a worker that is fenced", async () => {
+    await addTaskWithJobs(3);
+    const fence = () => shard.workers.fence(worker);
+    await databases.run("UPDATE workers SET lease_until = UTC_TIMESTAMP(3) - INTERVAL 5 SECOND");
+    assert.equal(await whileCommitStands(claim, fence), "waits");
+  });
+
+  test("a delete waits for a run-now that is under way: no job is made that it has not seen", async () => {
+    const { tenantId, id } = await addTaskWithJobs(0);
+    const runNow = () =>
+      shard.tasks.runNow(tenantId, id, (current, nowMs) =>
+        makeManualJob(current, "manual", nowMs, 1, null),
+      );
+    const context = { run: 2, retention: RETENTION };
+    const decide = (locked: LockedTask) => decideDelete(locked, null, context);
+    const remove = () => shard.tasks.edit(tenantId, id, decide, RETENTION);
+    assert.equal(await whileCommitStands(runNow, remove), "waits");
   });
 
   test("adoption waits for a COMMIT that is still under way, and has what that brings", async () => {

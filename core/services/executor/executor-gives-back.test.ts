@@ -125,7 +125,10 @@ test("drain: 50 waiting jobs go back at once as they were, 10 calls under way ar
       ({ attempt, claimNo, workerId }) => attempt === 0 && claimNo === 1 && workerId === null,
     ),
   );
-  await clock.advance(25_000);
+  await clock.advance(12_000);
+  const leases = [...tables.workers.values()].map(({ leaseUntilMs }) => leaseUntilMs);
+  assert.ok(leases.length === 1 && leases.every((ms) => ms > tables.nowMs()), "it is renewed");
+  await clock.advance(13_000);
   assert.equal(await world.ended, true);
   assert.equal(ids.filter((id) => jobOf(tables, id).status === "succeeded").length, 10);
   assert.equal(sent.length, 10);
