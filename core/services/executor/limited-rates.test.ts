@@ -74,6 +74,39 @@ test("an endpoint whose calls hang in all of its slots leaves its tenant's rate 
   }
 });
 
+test("a line with slots and a rate comes to its rate, at few polls: what ends while the database answers is counted", async () => {
+  for (const { own, tenants, statementMs, calls } of [
+    { own: { concurrency: 1, perSecond: 20 }, tenants: null, statementMs: 15, calls: 200 },
+    { own: { concurrency: 1, perSecond: 50 }, tenants: null, statementMs: 0, calls: 500 },
+    { own: { concurrency: 1, perSecond: 50 }, tenants: null, statementMs: 3, calls: 500 },
+    { own: { concurrency: 2, perSecond: 50 }, tenants: null, statementMs: 3, calls: 500 },
+    { own: { concurrency: 5, perSecond: 200 }, tenants: null, statementMs: 3, calls: 2_000 },
+    { own: { maxConcurrency: 5 }, tenants: 50, statementMs: 15, calls: 500 },
+    { own: { maxConcurrency: 20 }, tenants: 200, statementMs: 3, calls: 2_000 },
+  ]) {
+    let polls = 0;
+    const onVerb = (verb: string) => {
+      if (verb === "poll") polls++;
+    };
+    const verbMs = (verb: string) => (verb === "takeLimited" ? 9 : 1) * statementMs;
+    const world = openWorld({ slots: 200, callMs: () => 10, verbMs, onVerb });
+    const { clock, limits, endpoints } = world;
+    const put = [limits.put(keyOf(SLOW), own)];
+    if (tenants !== null) put.push(limits.put(tenantKey(TENANT), { perSecond: tenants }));
+    await clock.advance(2_000);
+    await Promise.all(put);
+    for (let i = 0; i < 1.4 * calls; i++) addJob(world, SLOW, keyOf(SLOW));
+    await clock.advance(2_000);
+    const before = endpoints.starts.get(SLOW)?.length ?? 0;
+    polls = 0;
+    await clock.advance(10_000);
+    const made = (endpoints.starts.get(SLOW)?.length ?? 0) - before;
+    const told = `${made} of ${calls} calls, ${polls} polls: ${JSON.stringify({ own, tenants, statementMs })}`;
+    assert.ok(made >= 0.95 * calls && polls <= 80, told);
+    await world.end();
+  }
+});
+
 test("of two lines of a tenant's rate whose jobs were due at the same moment neither waits for the other", async () => {
   const world = openWorld({ slots: 100, callMs: () => 5 });
   const { clock, limits, endpoints } = world;

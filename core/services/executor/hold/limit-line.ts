@@ -40,11 +40,19 @@ export interface Line<Item extends Limited> {
   /** All of the line that are here: not due, waiting, or let go; of those, calls that have started. */
   held: number;
   started: number;
-  /** Calls that have ended since the line's last grant. */
+  /** Calls that have ended: one that did so ENDED_HALF_MS before the last answer counts half, one twice as long before it a quarter. */
   ended: number;
   readonly starts: LineStarts;
   /** How long a call had its slots, on average; null before the first end. */
   meanMs: number | null;
+}
+
+/** About as long as takes go ahead, so that as many calls count as will end until what is taken has started. */
+const ENDED_HALF_MS = 2_000;
+
+/** The line is answered again, so long after the last time. */
+export function halveEnded(line: Line<Limited>, afterMs: number): void {
+  line.ended *= 0.5 ** (Math.max(0, afterMs) / ENDED_HALF_MS);
 }
 
 export function isBounded(limit: LimitValues | null | undefined): boolean {
@@ -66,14 +74,16 @@ export function lateOf({ keys }: Line<Limited>): number | null {
 
 /**
  * How many instants a line lacks: one for each job whose call has not started, but no more than will find a slot of its own limit, as far
- * as one can see: those that are free, and as many as came free since it was asked the last time. More would be lost, to the tenant's
- * other lines too where the rate is the tenant's.
+ * as one can see: those that are free, and as many as came free lately. More would be lost, to the tenant's other lines too where the
+ * rate is the tenant's.
  */
 export function lackingStarts(line: Line<Limited>): number {
   const [own] = line.keys;
   if (own === undefined || lateOf(line) === null) return 0;
   const unstarted = line.held - line.started;
-  const slots = isBounded(own.limit) ? own.slots - line.started + line.ended : unstarted;
+  const slots = isBounded(own.limit)
+    ? own.slots - line.started + Math.floor(line.ended)
+    : unstarted;
   return Math.max(0, Math.min(unstarted, slots) - line.starts.count);
 }
 

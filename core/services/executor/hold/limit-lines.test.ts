@@ -281,14 +281,14 @@ test("a job that comes too late for its instant frees its slot, and asks for ano
   assert.equal(lines.lookAt(TENANT).lackingStarts, 0);
 });
 
-test("jobs ask for instants where slots are free, and for as many more as calls have ended since the last answer", () => {
+test("jobs ask for instants where slots are free, and for as many more as calls have ended lately: after two seconds half", () => {
   const lines = new LimitLines<Item>();
   const rate = { concurrency: null, perSecond: 100 };
-  const grant = (nowMs: number, ...startsAtMs: number[]) => {
-    const own: Grant = { key: A, limit: atOnce(3), slots: 3, takenAtMs: 7, startsAtMs };
-    lines.grant([own, { key: TENANT, limit: rate, slots: 1, takenAtMs: 7 }], nowMs);
+  const grant = (takenAtMs: number, ...startsAtMs: number[]) => {
+    const own: Grant = { key: A, limit: atOnce(3), slots: 3, takenAtMs, startsAtMs };
+    lines.grant([own, { key: TENANT, limit: rate, slots: 1, takenAtMs }], takenAtMs);
   };
-  grant(0);
+  grant(1_000);
   for (let i = 0; i < 9; i++) {
     const one = item(A);
     lines.add(one);
@@ -296,15 +296,40 @@ test("jobs ask for instants where slots are free, and for as many more as calls 
   }
   const lacking = () => lines.lookAt(A).lackingStarts;
   assert.equal(lacking(), 3);
-  grant(0, 1, 1, 1);
+  grant(1_000, 1_001, 1_001, 1_001);
   assert.equal(lacking(), 0);
-  const busy = lines.admit(1);
-  assert.equal(busy.filter((each) => lines.start(each, 1)).length, 3);
+  const busy = lines.admit(1_001);
+  assert.equal(busy.filter((each) => lines.start(each, 1_001)).length, 3);
   assert.equal(lacking(), 0, "all slots are in use");
-  for (const each of busy.slice(0, 2)) lines.remove(each, 2);
+  for (const each of busy.slice(0, 2)) lines.remove(each, 1_002);
   assert.equal(lacking(), 4, "two are free, and two may be as soon again");
-  grant(3);
+  grant(1_000);
+  assert.equal(lacking(), 4, "what ended during a take counts after it");
+  grant(3_000);
+  assert.equal(lacking(), 3);
+  grant(2_000);
+  assert.equal(lacking(), 3, "the clock was set back");
+  grant(6_000);
   assert.equal(lacking(), 2);
+});
+
+test("an answer about an endpoint's line leaves what is counted of its tenant's own; a job that goes without a call is not", () => {
+  const lines = new LimitLines<Item>();
+  const limit = { concurrency: 2, perSecond: 100 };
+  const own = { key: TENANT, limit, slots: 2, takenAtMs: 1_000 };
+  lines.grant([{ ...own, startsAtMs: [1_000, 1_000] }], 1_000);
+  const [called, left] = [item(TENANT), item(TENANT)];
+  for (const each of [called, left]) {
+    lines.add(each);
+    lines.offer(each);
+  }
+  assert.equal(lines.admit(1_000).length, 2);
+  assert.equal(lines.start(called, 1_000), true);
+  lines.remove(called, 1_001);
+  lines.remove(left, 1_001);
+  assert.equal(lines.lookAt(TENANT).ended, 1);
+  lines.grant([{ key: A, limit: atOnce(3), slots: 3, takenAtMs: 1_000 }, own], 1_002);
+  assert.equal(lines.lookAt(TENANT).ended, 1);
 });
 
 test("slots that are not used for a second are given up, those in use are kept", () => {

@@ -16,6 +16,7 @@ import { LIMIT_IDLE_MS } from "#core/domain/limits.ts";
 import { QueueLots } from "#core/domain/queue-lots.ts";
 import type { KeptSlots } from "#core/ports/limit-store.ts";
 import {
+  halveEnded,
   hasSlots,
   isBounded,
   type KeyState,
@@ -55,7 +56,7 @@ export interface LineView {
   readonly queue: number | null;
   /** Calls for which there is no instant in hand, although a rate asks for one and they will have a slot. */
   readonly lackingStarts: number;
-  /** Calls that have ended since the last answer about the line: as many more are to find a slot until the next, as far as one can see. */
+  /** Calls that have ended lately: about as many more are to find a slot until the next take, as far as one can see. */
   readonly ended: number;
   /** How long a call had its slots, on average; null before the first has ended. */
   readonly meanMs: number | null;
@@ -153,9 +154,11 @@ export class LimitLines<Item extends Limited> {
     if (admittedMs === undefined) this.#withdraw(line, item);
     else {
       this.#admitted.delete(item);
-      if (this.#started.delete(item)) line.started--;
+      if (this.#started.delete(item)) {
+        line.started--;
+        line.ended++;
+      }
       for (const key of line.keys) key.busy--;
-      line.ended++;
       const usedMs = Math.max(0, nowMs - admittedMs);
       line.meanMs =
         line.meanMs === null ? usedMs : line.meanMs + MEAN_WEIGHT * (usedMs - line.meanMs);
@@ -169,7 +172,7 @@ export class LimitLines<Item extends Limited> {
       const state = this.#keyOf(key);
       if (startsAtMs.length > 0) this.#lineOf(key).starts.add(startsAtMs);
       const line = this.#lines.get(key);
-      if (line !== undefined) line.ended = 0;
+      if (line !== undefined) halveEnded(line, takenAtMs - state.takenAtMs);
       state.takenAtMs = takenAtMs;
       state.limit = limit;
       if (slots > state.slots) state.sinceMs = nowMs;
@@ -263,7 +266,7 @@ export class LimitLines<Item extends Limited> {
         line === undefined || line.waiting.size === 0 ? null : Math.min(...line.waiting.queues),
       waiting: line?.waiting.size ?? 0,
       lackingStarts: line === undefined ? 0 : lackingStarts(line),
-      ended: line?.ended ?? 0,
+      ended: Math.floor(line?.ended ?? 0),
       meanMs: line?.meanMs ?? null,
     };
   }
