@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import { createSecureContext, DEFAULT_CIPHERS } from "node:tls";
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
-import { IDLE_CONNECTIONS_MAX } from "#core/domain/limits.ts";
+import { IDLE_CONNECTIONS_MAX, TLS_SESSIONS_MAX } from "#core/domain/limits.ts";
 import { asksToStop, parseRetryAfter } from "#core/domain/retry-policy.ts";
 import type { Call, Caller, CallOutcome, CallTimings } from "#core/ports/caller.ts";
 import type { Clock } from "#core/ports/clock.ts";
@@ -29,6 +29,7 @@ import { requestText } from "./request-text.ts";
 import { openHostResolver } from "./resolve-host.ts";
 import { ResponseParser } from "./response-parser.ts";
 import { isHttp, Targets } from "./targets.ts";
+import { TlsSessions } from "./tls-sessions.ts";
 
 /** Connections that are opened ahead at the same time, and how long that may take. */
 const PREPARING_MAX = 256;
@@ -78,6 +79,7 @@ export function openCaller(options: CallerOptions): Caller {
       resolve: options.resolve ?? resolver.resolve,
       dial: options.dial ?? dialAddress,
       secureContext: createSecureContext({ ciphers: CIPHERS }),
+      sessions: new TlsSessions(TLS_SESSIONS_MAX, clock),
     },
     connections: new Connections(IDLE_CONNECTIONS_MAX, clock),
     interrupts: new Interrupts(),
@@ -137,7 +139,7 @@ type Phases = ConnectTimings & { firstByteMs: CallTimings["firstByteMs"] };
 
 /** Request and answer on a warm connection or a new one, which is warm after it or gone. */
 async function exchange(deps: Deps, call: Call, ending: CallEnding, phases: Phases) {
-  const { clock, connections, targets } = deps;
+  const { clock, connections, connector, targets } = deps;
   const { target, origin, host, path } = targets.read(call.url);
   const request = requestText(call, host, path);
   ending.throwIfEnded();
@@ -153,6 +155,8 @@ async function exchange(deps: Deps, call: Call, ending: CallEnding, phases: Phas
   } catch (error) {
     connection?.destroy();
     connections.drop(key);
+    // It may be of the session that the connection took up: the next one begins with a whole handshake.
+    connector.sessions.forget(key);
     throw error;
   }
 }
@@ -211,6 +215,6 @@ async function connect(
   ending.throwIfEnded();
   const abort = new AbortController();
   ending.onEnd = () => abort.abort();
-  const socket = await openSocket(connector, target, abort.signal, phases, ending.endsAtMs);
+  const socket = await openSocket(connector, key, target, abort.signal, phases, ending.endsAtMs);
   return new Connection(key, socket, clock);
 }

@@ -7,13 +7,15 @@
  *   4. peer      who the kernel says is at the other end, before one byte is written to it
  *
  * Between 2 and 3 nothing is looked up again, so an answer that changes meets a check. TLS begins after 4, with the URL's host
- * name for SNI and certificate, whatever the headers say.
+ * name for SNI and certificate, whatever the headers say. It may take up an earlier session of the same tenant and origin
+ * (tls-sessions.ts), on a socket that has been checked like any other.
  */
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
 import { withoutLastDots } from "#core/domain/host-name.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import { EgressRefused } from "./errors.ts";
+import type { TlsSession, TlsSessions } from "./tls-sessions.ts";
 
 /** Addresses of one name that are dialled, one after the other. */
 const ADDRESSES_TRIED_MAX = 4;
@@ -53,6 +55,7 @@ export interface ConnectorDeps {
   readonly resolve: (name: string) => Promise<readonly string[]>;
   readonly dial: (address: string, port: number) => Socket;
   readonly secureContext: SecureContext;
+  readonly sessions: TlsSessions;
 }
 
 export function dialAddress(address: string, port: number): Socket {
@@ -67,28 +70,39 @@ export function dialAddress(address: string, port: number): Socket {
 }
 
 /**
- * A socket that is ready for HTTP; `timings` is filled on the way. `signal` ends it at any point and destroys what was opened; it
- * is expected at `endsAtMs`, in the clock's monotonic milliseconds.
+ * A socket that is ready for HTTP; `timings` is filled on the way. `key` says whose TLS session it may take up. `signal` ends it at
+ * any point and destroys what was opened; it is expected at `endsAtMs`, in the clock's monotonic milliseconds.
  * Throws EgressRefused, LookupFailed, or the error of the socket or of TLS.
  */
 export async function openSocket(
   deps: ConnectorDeps,
+  key: string,
   target: Target,
   signal: AbortSignal,
   timings: ConnectTimings,
   endsAtMs: number,
 ): Promise<Socket> {
-  const { clock } = deps;
+  const { clock, sessions } = deps;
   signal.throwIfAborted();
   const startMs = clock.monotonicMs();
   const addresses = await addressesOf(deps, target, signal);
   const resolvedMs = clock.monotonicMs();
   if (isIP(target.host) === 0) timings.dnsMs = resolvedMs - startMs;
-  const socket = await dialFirst(deps, addresses, target.port, signal, endsAtMs);
+  const dial = () => dialFirst(deps, addresses, target.port, signal, endsAtMs);
+  const socket = await dial();
   const connectedMs = clock.monotonicMs();
   timings.connectMs = connectedMs - resolvedMs;
   if (!target.tls) return socket;
-  const secured = await secure(deps, socket, target.host, signal);
+  const session = sessions.find(key);
+  const begin = (on: Socket, from: TlsSession | null) =>
+    secure(deps, on, key, target.host, from, signal);
+  const secured = await begin(socket, session).catch(async (error) => {
+    if (session === null) throw error;
+    sessions.forget(key);
+    if (signal.aborted) throw error;
+    // Where a server has tripped over the session, one more connection begins without: nothing has been sent yet.
+    return begin(await dial(), null);
+  });
   timings.tlsMs = clock.monotonicMs() - connectedMs;
   return secured;
 }
@@ -162,21 +176,30 @@ async function dialOne(
 }
 
 async function secure(
-  deps: ConnectorDeps,
+  { clock, secureContext, sessions }: ConnectorDeps,
   socket: Socket,
+  key: string,
   host: string,
+  session: TlsSession | null,
   signal: AbortSignal,
 ): Promise<Socket> {
   const name = withoutLastDots(host);
+  const startMs = clock.monotonicMs();
   const secured = connectTls({
     socket,
     // Identity is checked for the server name, or for the address when the URL has no name.
     host: name,
     ...(isIP(name) === 0 ? { servername: name } : {}),
-    secureContext: deps.secureContext,
+    secureContext,
+    ...(session === null ? {} : { session: session.bytes }),
     ALPNProtocols: ["http/1.1"],
     // Explicitly, as an environment variable can switch off the default.
     rejectUnauthorized: true,
+  });
+  // None comes before the certificate and its name have been accepted. With TLS 1.3 a session taken up has others in its turn.
+  secured.on("session", (bytes) => {
+    const isTakenUp = session !== null && secured.isSessionReused();
+    sessions.keep(key, bytes, isTakenUp ? session.verifiedMs : startMs);
   });
   try {
     await becomes(secured, "secureConnect", signal);

@@ -207,6 +207,8 @@ export const SUCCESS_BODY_BYTES_KEPT = 128;
 export const FAILURE_BODY_BYTES_KEPT = 1 * KIB;
 /** Connections of an executor that are kept open while nothing uses them. */
 export const IDLE_CONNECTIONS_MAX = 2_048;
+/** TLS sessions that an executor keeps: about 1.6 KB each, most of it the server's certificate, and 10 KiB at most, Node's own bound. */
+export const TLS_SESSIONS_MAX = 8_192;
 
 // Lanes: a tenant's share of each window, in jobs of a priority; what is counted at most, by window, tenant and priority.
 export const LANE_WINDOW_MS = 10_000;

@@ -63,6 +63,7 @@ const zones: Record<string, Zone | Answerer> = {
     addresses: [nth === 0 ? PUBLIC : "127.0.0.1"],
     ttlSeconds: 0,
   }),
+  "moves.test": (_name, nth) => ({ addresses: [nth < 2 ? PUBLIC : "127.0.0.1"], ttlSeconds: 0 }),
   "warm.test": (_name, nth) => ({ addresses: [nth === 0 ? PUBLIC : "10.0.0.1"], ttlSeconds: 0 }),
   "flips.test": (_name, nth) => ({
     addresses: [nth % 2 === 0 ? PUBLIC : "127.0.0.1"],
@@ -73,7 +74,13 @@ const zones: Record<string, Zone | Answerer> = {
 const certificates = () => {
   const dir = mkdtempSync(join(tmpdir(), "egress-"));
   process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
-  makeCertificates(dir, ["DNS:a.test", "DNS:b.test", "DNS:public.test", `IP:${PUBLIC}`]);
+  makeCertificates(dir, [
+    "DNS:a.test",
+    "DNS:b.test",
+    "DNS:public.test",
+    "DNS:moves.test",
+    `IP:${PUBLIC}`,
+  ]);
   // A proxy that is not to be used: it would be one more way in.
   const proxy = { HTTP_PROXY: "http://10.0.0.1:80", HTTPS_PROXY: "http://10.0.0.1:80" };
   return {
@@ -90,6 +97,8 @@ export interface Arrival {
   readonly socket: Socket;
   requests: string[];
   serverName: string;
+  /** Whether it took up a TLS session. */
+  resumed: boolean;
 }
 
 /** What tests of targets do in their namespace. */
@@ -126,7 +135,7 @@ function openInternet(): Internet {
   ) => {
     server.on("connection", (socket: Socket) => {
       const address = (socket.localAddress ?? "").replace(/^::ffff:/, "mapped ");
-      arrivals.push({ address, socket, requests: [], serverName: "" });
+      arrivals.push({ address, socket, requests: [], serverName: "", resumed: false });
     });
     server.listen({ port, host, ipv6Only: host === "::" });
     await once(server, "listening");
@@ -139,8 +148,11 @@ function openInternet(): Internet {
       ({ socket }) => socket.remotePort === request.socket.remotePort,
     );
     arrival?.requests.push(`${request.headers.host}${request.url}`);
-    if (arrival !== undefined)
-      arrival.serverName = String((request.socket as TLSSocket).servername ?? "");
+    if (arrival !== undefined) {
+      const socket = request.socket as Partial<TLSSocket>;
+      arrival.serverName = String(socket.servername ?? "");
+      arrival.resumed = socket.isSessionReused?.() ?? false;
+    }
     request.resume();
     if (request.url === "/close") response.writeHead(200, { connection: "close" });
     if (request.url?.startsWith("/redirect?"))

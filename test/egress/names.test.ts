@@ -100,6 +100,22 @@ testOnInternet(
       await own.caller.close();
     });
 
+    test("a TLS session takes nobody past the guard: its name is asked again, and where it has moved inside refused", async () => {
+      const own = open();
+      const start = arrivals.length;
+      const call = async () => endOf(await own.call("https://moves.test/close"));
+      assert.deepEqual([await call(), await call()], [200, 200]);
+      assert.deepEqual(
+        arrivals.slice(start).map(({ resumed }) => resumed),
+        [false, true],
+      );
+      assert.equal(await call(), "destination-not-allowed");
+      assert.match(own.refusals[0]?.message ?? "", /^answer 127.0.0.1: loopback/);
+      assert.equal(asked("moves.test"), 3);
+      assert.deepEqual(arrivedAt(start), [PUBLIC, PUBLIC]);
+      await own.caller.close();
+    });
+
     test("a warm connection stays with the address it was checked for; after it, the name is refused", async () => {
       const own = open();
       const start = arrivals.length;
