@@ -53,6 +53,8 @@ export interface Leg {
   /** A job. */
   readonly statements: number;
   readonly callsPerConnection: number;
+  /** Connections that took up a TLS session. */
+  readonly resumed: number;
   /** The greatest number of calls that were under way at once. */
   readonly mostAtOnce: number;
 }
@@ -155,6 +157,7 @@ async function measure(
     executorsMib: after.executorsMib,
     statements: (after.statements - before.statements) / jobs,
     callsPerConnection: jobs / (await target.connections()),
+    resumed: await target.resumed(),
     mostAtOnce: await target.most(),
   };
 }

@@ -36,6 +36,8 @@ export interface Target extends AsyncDisposable {
   calls(): Promise<TargetCalls>;
   /** Connections that were opened to it since the last reset, one or two of the bench's own among them. */
   connections(): Promise<number>;
+  /** How many of them took up a TLS session. */
+  resumed(): Promise<number>;
   reset(): Promise<void>;
 }
 
@@ -72,6 +74,7 @@ export async function startTarget(tlsOrigins: number = 0): Promise<Target> {
     },
     most: async () => (await ask("most")) as number,
     connections: async () => (await ask("connections")) as number,
+    resumed: async () => (await ask("resumed")) as number,
     calls: async () => (await ask("calls")) as TargetCalls,
     reset: async () => void (await ask("reset")),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),

@@ -103,6 +103,7 @@ async function runPeak(
   assert(await waitUntil(recorded, DRAIN_MS, signal), "every result is written");
   const drainMs = Date.now() - peakAtMs;
   const connections = await target.connections();
+  const resumed = await target.resumed();
   const after = await readUsage(databases, workers, target);
   const window = { group: PEAK_GROUP, fromMs: peakAtMs, untilMs: peakAtMs + 1 };
   const lags = lagsByPriority(await target.calls(), window);
@@ -118,6 +119,7 @@ async function runPeak(
     statementsPerJob: (after.statements - before.statements) / jobs,
     executorsMib: after.executorsMib,
     callsPerConnection: rounded(jobs / connections, 1) ?? 0,
+    resumed,
   };
 }
 

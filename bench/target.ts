@@ -6,7 +6,8 @@
  * answered 500, told by the job's id and the attempt, so that a run can be repeated) · /hang/0.
  *
  * /_target/arrived/<group>/<n>/<ms> is answered true when so many calls of a group have come, false after so long: asking for their
- * count a hundred times a second takes time from what is measured. /_target/most is the greatest number of calls at once.
+ * count a hundred times a second takes time from what is measured. /_target/most is the greatest number of calls at once,
+ * /_target/resumed how many connections took up a TLS session.
  *
  * `node bench/target.ts DIR N` listens over TLS too, with the certificate in DIR for `localhost`, on N ports: an origin each.
  */
@@ -100,15 +101,17 @@ class Open {
 async function serve(certificates: string, tlsPorts: number): Promise<number> {
   let calls = new Calls();
   let connections = 0;
+  let resumed = 0;
   const open = new Open();
   const origins: string[] = [];
   const tell = (what: string, [group, count, waitMs]: readonly string[], end: Answer) => {
     if (what === "arrived") return calls.wait(Number(group), Number(count), Number(waitMs), end);
     if (what === "reset") {
-      [calls, connections] = [new Calls(), 0];
+      [calls, connections, resumed] = [new Calls(), 0, 0];
       open.most = open.now;
     }
-    const answers: Record<string, unknown> = { calls, connections, origins, most: open.most };
+    const { most } = open;
+    const answers: Record<string, unknown> = { calls, connections, resumed, origins, most };
     end(answers[what] ?? calls.count(group));
   };
   const listener = (request: IncomingMessage, response: ServerResponse) => {
@@ -134,6 +137,9 @@ async function serve(certificates: string, tlsPorts: number): Promise<number> {
   };
   for (let i = 0; i < tlsPorts; i++) {
     const server = createTlsServer(readCertificate(certificates), listener);
+    server.on("secureConnection", (socket) => {
+      if (socket.isSessionReused()) resumed++;
+    });
     origins.push(`https://localhost:${await listen(server)}`);
   }
   return listen(createServer(listener));

@@ -61,6 +61,7 @@ function summarize({ raw, drains, again }: Measured) {
       executorsMib: middle((leg) => leg.executorsMib),
       statements: middle((leg) => leg.statements),
       callsPerConnection: middle((leg) => leg.callsPerConnection),
+      resumed: middle((leg) => leg.resumed),
       mostAtOnce: middle((leg) => leg.mostAtOnce),
     };
   });
@@ -126,6 +127,7 @@ export function judge(measured: Measured, plan: Plan, options: BenchOptions): Sc
       executorsMib: column((row) => row.executorsMib, 0),
       statementsPerJob: column((row) => row.statements, 4),
       callsPerConnection: column((row) => row.callsPerConnection, 1),
+      resumed: column((row) => row.resumed, 0),
       mostAtOnce: column((row) => row.mostAtOnce, 0),
     },
     bars,
@@ -154,6 +156,7 @@ const HEADS = [
   "executors' MiB",
   "statements/job",
   "calls/connection",
+  "resumed",
   "most at once",
 ];
 
@@ -180,6 +183,8 @@ function tableOf(rows: readonly Row[], raw: readonly RawLeg[], rawPerSecond: num
       number(row.executorsMib),
       number(row.statements, 4),
       number(row.callsPerConnection, 1),
+      // Over TLS only.
+      row.resumed > 0 ? number(row.resumed) : "",
       // Where an endpoint answers at once, none waits at the target for another.
       row.mostAtOnce > 1 ? number(row.mostAtOnce) : "",
     ]),

@@ -14,6 +14,7 @@ function peak(criticalMs: number, drainMs: number): Peak {
     statementsPerJob: 0.02,
     executorsMib: 200,
     callsPerConnection: 10,
+    resumed: 0,
   };
 }
 

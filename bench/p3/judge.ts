@@ -29,6 +29,8 @@ export interface Peak {
   readonly statementsPerJob: number;
   readonly executorsMib: number;
   readonly callsPerConnection: number;
+  /** Connections that took up a TLS session. */
+  readonly resumed: number;
 }
 
 /** One entry a round in each. */
@@ -61,6 +63,7 @@ function summarize(
     statements: middle(({ statementsPerJob }) => statementsPerJob),
     executorsMib: middle(({ executorsMib }) => executorsMib),
     callsPerConnection: middle(({ callsPerConnection }) => callsPerConnection),
+    resumed: middle(({ resumed }) => resumed),
   };
 }
 
@@ -104,6 +107,7 @@ export function judge(
       statementsPerJob: column((row) => row.statements, 4),
       executorsMib: column((row) => row.executorsMib),
       callsPerConnection: column((row) => row.callsPerConnection, 1),
+      resumed: column((row) => row.resumed),
       each: rows.map(({ peaks }) => peaks.map(eachOf)),
       again: again.map(eachOf),
     },
@@ -183,6 +187,8 @@ function tableOf(rows: readonly Row[], rawMs: number, delayMs: number): string[]
       number(row.statements, 4),
       number(row.executorsMib),
       number(row.callsPerConnection, 1),
+      // Over TLS only.
+      row.resumed > 0 ? number(row.resumed) : "",
     ]),
     ...raw,
   ];
@@ -199,6 +205,7 @@ const HEADS = [
   "statements/job",
   "MiB",
   "calls/connection",
+  "resumed",
 ];
 
 function nameOf(executors: number): string {
