@@ -1,23 +1,35 @@
 /**
  * An edit of one task waits for nobody who holds another task's jobs. A group of results holds many rows and walks on: an edit
  * that held a row and waited for one of those would close the circle (a locking range over an index waits for the first
- * row behind its end).
+ * row behind its end). It does wait for whoever is making a job of its own task.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createConnection } from "mysql2/promise";
 import { shardDatabase } from "#adapters/mysql/database-names.ts";
+import { retryOne } from "#adapters/mysql/retry-dead.ts";
+import { runNow } from "#adapters/mysql/run-now.ts";
 import { openShards } from "#adapters/mysql/shards.ts";
 import { taskStore } from "#adapters/mysql/task-store.ts";
 import { type Database, openDatabase } from "#adapters/mysql/transaction.ts";
 import { jobIdToBytes, partitionOfJob } from "#core/domain/ids.ts";
 import type { Job } from "#core/domain/job.ts";
-import { REASON_PAUSED } from "#core/domain/job.ts";
+import { REASON_DELETED, REASON_PAUSED } from "#core/domain/job.ts";
+import { makeManualJob } from "#core/domain/make-job.ts";
 import type { Task } from "#core/domain/task.ts";
 import type { Shards } from "#core/ports/shards.ts";
 import type { JobsEffect } from "#core/ports/task-store.ts";
 import { makeTestDatabases, type TestDatabases } from "#test/support/mysql.ts";
-import { addJobs, addTask, HOUR_MS, isGone, plannedJob, writeEdit } from "../contract/builders.ts";
+import {
+  addJobs,
+  addTask,
+  HOUR_MS,
+  isGone,
+  plannedJob,
+  readJob,
+  removeTask,
+  writeEdit,
+} from "../contract/builders.ts";
 import type { ContractStore } from "../contract/contract-store.ts";
 import { untilWaiting } from "./until-waiting.ts";
 
@@ -33,7 +45,7 @@ const EFFECTS: readonly { readonly name: string; readonly effects: readonly Jobs
   { name: "an edit that removes planned jobs", effects: [{ kind: "remove-planned" }] },
 ];
 
-describe("edits beside a held job of another task", () => {
+describe("edits beside what others hold", () => {
   let databases: TestDatabases;
   let shards: Shards;
 
@@ -141,4 +153,60 @@ describe("edits beside a held job of another task", () => {
       await opened.close();
     }
   });
+
+  for (const way of ["a run by hand", "a retry"] as const)
+    test(`a delete waits for ${way} under way, and cancels its job`, async () => {
+      const database = shardDatabase("0", databases.databasePrefix);
+      const watcher = await createConnection({ uri: databases.mysqlUrl, database });
+      const open = () => openDatabase({ ...databases, database, poolSize: 1, logger: null });
+      const [making, removing] = [open(), open()];
+      const [shard] = shards.all();
+      assert(shard !== undefined);
+      const store = { shard } as ContractStore;
+      const { task } = await addTask(store);
+      const { tenantId } = task;
+      const dead = plannedJob(task, Date.now(), HOUR_MS);
+      await addJobs(store, task, [dead]);
+      await watcher.query("UPDATE jobs SET status = 'dead' WHERE task_id = ?", [
+        Buffer.from(jobIdToBytes(dead.id)).subarray(6, 22),
+      ]);
+      const [[connectionId] = []] = await removing.select("SELECT CONNECTION_ID()");
+      let removed: Promise<void> | null = null;
+      /** The real database; the delete comes before the COMMIT, which goes on when that waits. */
+      const beside: Database = {
+        ...making,
+        transaction: (work, deadlineMs) =>
+          making.transaction(async (session) => {
+            const result = await work(session);
+            removed = removeTask(
+              { shard: { ...shard, tasks: taskStore(removing) } } as ContractStore,
+              task,
+            );
+            removed.catch(() => {});
+            await untilWaiting(Number(connectionId), watcher);
+            return result;
+          }, deadlineMs),
+      };
+      try {
+        const made =
+          way === "a retry"
+            ? await retryOne(beside, tenantId, { id: dead.id, delayMs: 0 }, null)
+            : await runNow(
+                beside,
+                tenantId,
+                task.id,
+                (current, nowMs) => makeManualJob(current, "manual", nowMs, 1, null),
+                null,
+              );
+        assert("job" in made);
+        await removed;
+        assert.partialDeepStrictEqual(await readJob(store, made.job), {
+          status: "cancelled",
+          reason: REASON_DELETED,
+        });
+      } finally {
+        watcher.destroy();
+        for (const each of [making, removing]) await each.close();
+      }
+    });
 });
