@@ -205,6 +205,13 @@ describe("stores whose answers are lost", () => {
     return () => shard.limits.takeLimited({ workerId: worker, aheadMs: 1_000, lines: [line] });
   }
 
+  test("a fence waits for the take with slots that is under way", async () => {
+    const take = await limitTasks();
+    const fence = () => shard.workers.fence(worker);
+    await databases.run("UPDATE workers SET lease_until = UTC_TIMESTAMP(3) - INTERVAL 5 SECOND");
+    assert.equal(await whileCommitStands(take, fence), "waits");
+  });
+
   async function placesInLine(): Promise<number> {
     const [row] = await databases.run("SELECT COUNT(*) AS places FROM limited");
     return Number(row?.places);
