@@ -235,7 +235,7 @@ function acquireRaw(
 
 /**
  * A new connection, once its settings are as they should be. Where that takes too long for this caller it goes on, and the next one
- * has the connection: a server that is slow would else never have one ready.
+ * has the connection: a server that is slow, but below ACQUIRE_MS, would else never have one ready.
  */
 function readyInTime(
   connection: Connection,

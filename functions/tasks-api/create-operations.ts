@@ -69,9 +69,8 @@ export async function createManyOperation(
     one.kind === "ok" ? [one.value] : [],
   );
   const answerOf = (results: readonly Created[]) => createdManyAnswer(checked, results);
-  // What is not valid may hold a secret in any place.
-  const secret = checked.some((one) => one.kind === "invalid" || one.value.secrets !== undefined);
-  const sealer = secret ? deps.sealer : undefined;
+  // What is not valid may hold a secret in any place, and another release may take it.
+  const { sealer } = deps;
   const idempotency = await idempotencyOf(request, "POST /v1/tasks/bulk", answerOf, sealer);
   const { tenantId, quotas } = request.principal;
   const made = await createTasks(deps, tenantId, valid, quotas, idempotency);

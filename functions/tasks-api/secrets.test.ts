@@ -83,10 +83,10 @@ test("nor does what is kept of many at once, also where the one with the secret 
   await using api = await openApiInMemory();
   const key = { headers: { "idempotency-key": "k" } };
   const secret = withRequest({ secretHeaders: { "x-api-key": "hunter2" } });
-  for (const [item, isGuessed] of [
-    [withRequest({ body: "no secret" }), true],
-    [secret, false],
-    [{ ...secret, priority: "most" }, false],
+  for (const item of [
+    withRequest({ body: "no secret" }),
+    secret,
+    { ...secret, priority: "most" },
   ] as const) {
     api.shards.tables.answers.clear();
     const body = { items: [withRequest({}), item] };
@@ -94,7 +94,7 @@ test("nor does what is kept of many at once, also where the one with the secret 
     const { text } = await post();
     const [kept, ...more] = [...api.shards.tables.answers.values()];
     const guess = createHash("sha256").update(JSON.stringify(body)).digest("hex");
-    assert.deepEqual([kept?.bodyHash === guess, more.length], [isGuessed, 0]);
+    assert.deepEqual([kept?.bodyHash === guess, more.length], [false, 0]);
     const again = await post();
     assert.deepEqual([again.headers.get("idempotency-replayed"), again.text], ["true", text]);
     assert.ok(!JSON.stringify([text, kept]).includes("hunter2"));

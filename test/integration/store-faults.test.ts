@@ -15,8 +15,6 @@ import type { Task } from "#core/domain/task.ts";
 import type { ClaimedJob, ClaimResult, JobResult } from "#core/ports/job-store.ts";
 import type { TakeLimitedResult } from "#core/ports/limit-store.ts";
 import type { Shard } from "#core/ports/shards.ts";
-import type { LockedTask } from "#core/ports/task-store.ts";
-import { decideDelete } from "#core/services/tasks/decide-pause.ts";
 import { buildTask, HOUR_MS, makeWorker, RETENTION, TICK_BOUNDS } from "#test/contract/builders.ts";
 import { openProxiedShard, type ProxiedShard, type TestDatabases } from "#test/support/mysql.ts";
 import type { TcpProxy } from "#test/support/tcp-proxy.ts";
@@ -126,18 +124,6 @@ describe("stores whose answers are lost", () => {
     const fence = () => shard.workers.fence(worker);
     await databases.run("UPDATE workers SET lease_until = UTC_TIMESTAMP(3) - INTERVAL 5 SECOND");
     assert.equal(await whileCommitStands(claim, fence), "waits");
-  });
-
-  test("a delete waits for a run-now that is under way: no job is made that it has not seen", async () => {
-    const { tenantId, id } = await addTaskWithJobs(0);
-    const runNow = () =>
-      shard.tasks.runNow(tenantId, id, (current, nowMs) =>
-        makeManualJob(current, "manual", nowMs, 1, null),
-      );
-    const context = { run: 2, retention: RETENTION };
-    const decide = (locked: LockedTask) => decideDelete(locked, null, context);
-    const remove = () => shard.tasks.edit(tenantId, id, decide, RETENTION);
-    assert.equal(await whileCommitStands(runNow, remove), "waits");
   });
 
   test("adoption waits for a COMMIT that is still under way, and has what that brings", async () => {

@@ -17,13 +17,13 @@ import {
 import { oneLaneDown, priorityOfQueue } from "#core/domain/queue.ts";
 import { isSuccess, judge, retryDelayMs } from "#core/domain/retry-policy.ts";
 import type { CallOutcome, CallTimings } from "#core/ports/caller.ts";
-import type { ClaimedJob, JobResult } from "#core/ports/job-store.ts";
+import type { JobResult } from "#core/ports/job-store.ts";
 import type { Metrics } from "#core/ports/metrics.ts";
 import type { Random } from "#core/ports/random.ts";
 import { resultClass } from "./call/result-class.ts";
 import type { CallSender } from "./call/send-call.ts";
 import type { DatabaseClock } from "./database-clock.ts";
-import { type HeldJob, heldKey } from "./hold/held-job.ts";
+import { dueMsOf, type HeldJob, heldKey, isFirstOfSchedule } from "./hold/held-job.ts";
 import type { HeldJobs } from "./hold/held-jobs.ts";
 import type { Lease } from "./lease.ts";
 import type { Outbox } from "./outbox.ts";
@@ -243,13 +243,4 @@ function keptTimings(timings: CallTimings): AttemptTimings {
   const tenths = (ms: number) => Math.round(ms * 10) / 10;
   const orNull = (ms: number | null) => (ms === null ? null : tenths(ms));
   return [orNull(dnsMs), orNull(connectMs), orNull(tlsMs), orNull(firstByteMs), tenths(totalMs)];
-}
-
-function isFirstOfSchedule({ attempt, trigger }: ClaimedJob): boolean {
-  return attempt === 1 && trigger === "schedule";
-}
-
-/** From when an attempt counts as late: a first one from its second on, also where it was put off because there was no room. */
-function dueMsOf(job: ClaimedJob): number {
-  return isFirstOfSchedule(job) ? job.scheduledAtMs : job.runAtMs;
 }

@@ -105,9 +105,9 @@ function changeTask(
 /** Whether both run at the same instants; an `at` written differently is still the same one. */
 function isSameTiming(a: Task, b: Task): boolean {
   if (a.startAtMs !== b.startAtMs || a.endAtMs !== b.endAtMs) return false;
-  if (a.schedule.type === "at" && b.schedule.type === "at")
-    return atInstantMs(a.schedule) === atInstantMs(b.schedule);
-  return isSame(a.schedule, b.schedule);
+  if (isSame(a.schedule, b.schedule)) return true;
+  if (a.schedule.type !== "at" || b.schedule.type !== "at") return false;
+  return atInstantMs(a.schedule) === atInstantMs(b.schedule);
 }
 
 /** A new schedule: it begins now, and every occurrence of the old one that is due by now has its row. */

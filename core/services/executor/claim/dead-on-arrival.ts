@@ -1,6 +1,6 @@
 /** How a job ends whose request cannot be read, whatever attempts it has left: nothing was called, and nothing ever could be. */
 import type { JobResult } from "#core/ports/job-store.ts";
-import { type Claimed, heldKey } from "../hold/held-job.ts";
+import { type Claimed, dueMsOf, heldKey } from "../hold/held-job.ts";
 
 /** `claimedAtMs` and `nowMs` are of the database's clock. */
 export function deadOnArrival(claimed: Omit<Claimed, "version">, nowMs: number): JobResult {
@@ -12,7 +12,7 @@ export function deadOnArrival(claimed: Omit<Claimed, "version">, nowMs: number):
       attempt: job.attempt,
       claimedAtMs,
       startedAtMs,
-      lagMs: startedAtMs - job.runAtMs,
+      lagMs: startedAtMs - dueMsOf(job),
       durationMs: 0,
       statusCode: null,
       error: "version-missing",

@@ -36,3 +36,12 @@ export function connectionOf(job: ClaimedJob, url: string): string {
   const end = url.indexOf("/", HOST_FROM);
   return `${job.tenantId} ${end < 0 ? url : url.slice(0, end)}`;
 }
+
+export function isFirstOfSchedule({ attempt, trigger }: ClaimedJob): boolean {
+  return attempt === 1 && trigger === "schedule";
+}
+
+/** From when an attempt counts as late: a first one from its second on, also where it was put off because there was no room. */
+export function dueMsOf(job: ClaimedJob): number {
+  return isFirstOfSchedule(job) ? job.scheduledAtMs : job.runAtMs;
+}
