@@ -20,7 +20,7 @@ export async function giveSigningSecrets(
   const shards = openShards({ mysqlUrl, databasePrefix, poolSize: AT_ONCE });
   const clock = systemClock;
   const storeOf = (tenantId: LoadTask["tenantId"]) => shards.forTenant(tenantId).secrets;
-  const sealer = openVault({ masterKey, storeOf, clock });
+  const sealer = openVault({ masterKey, storeOf, clock, refusedMs: 0 });
   const tenants = new Set(tasks.map(({ tenantId }) => tenantId)).values();
   const makeAll = async () => {
     for (const tenantId of tenants)

@@ -149,7 +149,7 @@ async function withSigning<Result>(
   return withShards(mysql, async (shards) => {
     for (const { secrets } of shards.all()) await assertMasterKeyFits(masterKey, secrets, setting);
     const storeOf = (id: TenantId) => shards.forTenant(id).secrets;
-    const sealer = openVault({ masterKey, storeOf, clock: systemClock });
+    const sealer = openVault({ masterKey, storeOf, clock: systemClock, refusedMs: 0 });
     return work({ shards, sealer, random: systemRandom });
   });
 }

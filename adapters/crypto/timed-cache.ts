@@ -15,10 +15,7 @@ export interface TimedCacheOptions {
   readonly knownMsMax: number;
   /** How long "there is none" is remembered. */
   readonly noneMs: number;
-  /**
-   * What says that it cannot serve now is not asked again for so long, and whoever wants the value meanwhile is told the same. By a
-   * timer, which does not run in a frozen function: 0 for what functions want.
-   */
+  /** What says that it cannot serve now is not asked again for so long, and whoever wants the value meanwhile is told the same. */
   readonly refusedMs: number;
   readonly sizeMax: number;
 }

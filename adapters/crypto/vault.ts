@@ -11,7 +11,6 @@ import {
   DATA_KEY_KNOWN_MS_MAX,
   DATA_KEY_REFUSED_MS,
   DATA_KEYS_KNOWN_MAX,
-  OPENING_REFUSED_MS,
   SEALING_KEY_MS,
 } from "#core/domain/limits.ts";
 import { Secret } from "#core/domain/secret.ts";
@@ -35,17 +34,19 @@ export interface VaultOptions {
   /** Where the tenant's data keys are. */
   readonly storeOf: (tenantId: TenantId) => SecretStore;
   readonly clock: Pick<Clock, "monotonicMs" | "setTimer">;
+  /** How long nobody asks again of a master key that does not serve. By a timer, and none runs in a frozen function: 0 there. */
+  readonly refusedMs: number;
 }
 
 const ID_BYTES = 16;
 
-export function openVault({ masterKey, storeOf, clock }: VaultOptions): Vault {
+export function openVault({ masterKey, storeOf, clock, refusedMs }: VaultOptions): Vault {
   const cache = (knownMs: number, knownMsMax: number) => ({
     clock,
     knownMs,
     knownMsMax,
     noneMs: DATA_KEY_REFUSED_MS,
-    refusedMs: 0,
+    refusedMs,
     sizeMax: DATA_KEYS_KNOWN_MAX,
   });
   const unwrapped = cache(DATA_KEY_KNOWN_MS, DATA_KEY_KNOWN_MS_MAX);
@@ -53,8 +54,7 @@ export function openVault({ masterKey, storeOf, clock }: VaultOptions): Vault {
   const sealing = new TimedCache<{ id: string; plain: Uint8Array }>(
     cache(SEALING_KEY_MS, SEALING_KEY_MS),
   );
-  // What executors want for every call that they make meanwhile.
-  const opening = new TimedCache<Uint8Array>({ ...unwrapped, refusedMs: OPENING_REFUSED_MS });
+  const opening = new TimedCache<Uint8Array>(unwrapped);
   const marking = new TimedCache<Uint8Array>(unwrapped);
 
   async function makeKey(context: KeyContext): Promise<WrappedKey & { plain: Uint8Array }> {

@@ -73,8 +73,8 @@ export const DATA_KEY_KNOWN_MS = 900_000;
 export const DATA_KEY_KNOWN_MS_MAX = 3_600_000;
 /** What does not unwrap is not tried again for so long. */
 export const DATA_KEY_REFUSED_MS = 30_000;
-/** While the master key does not serve, calls that want the same data key are told so without asking for so long. */
-export const OPENING_REFUSED_MS = 1_000;
+/** While the master key does not serve, a worker's calls that want the same data key are told so without asking for so long. */
+export const MASTER_KEY_REFUSED_MS = 1_000;
 export const DATA_KEYS_KNOWN_MAX = 10_000;
 /** When a process starts: how many data keys it looks at, and of how many that begin differently it tries one. A key file has no more lines. */
 export const DATA_KEYS_LOOKED_AT = 100_000;

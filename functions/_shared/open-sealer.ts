@@ -1,5 +1,6 @@
 import { openVault } from "#adapters/crypto/vault.ts";
 import { type MasterKeySettings, openMasterKey } from "#adapters/deployment/open-master-key.ts";
+import type { TenantId } from "#core/domain/ids.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Sealer } from "#core/ports/secrets.ts";
 import type { Shards } from "#core/ports/shards.ts";
@@ -10,5 +11,6 @@ export async function openSealer(
   { shards, clock }: { readonly shards: Shards; readonly clock: Clock },
 ): Promise<Sealer> {
   const masterKey = await openMasterKey(env);
-  return openVault({ masterKey, storeOf: (id) => shards.forTenant(id).secrets, clock });
+  const storeOf = (id: TenantId) => shards.forTenant(id).secrets;
+  return openVault({ masterKey, storeOf, clock, refusedMs: 0 });
 }

@@ -31,7 +31,12 @@ test("made with an empty database, kept after; lost or exchanged it is asked for
   const shards = openShards(databases);
   try {
     const storeOf = (id: TenantId) => shards.forTenant(id).secrets;
-    const vault = openVault({ masterKey: readKeyFile(path), storeOf, clock: systemClock });
+    const vault = openVault({
+      masterKey: readKeyFile(path),
+      storeOf,
+      clock: systemClock,
+      refusedMs: 0,
+    });
     const place = { tenantId: "acme" as TenantId, owner: "tenant", field: "x" } as const;
     await vault.seal(place, new Secret("x"));
   } finally {

@@ -5,6 +5,7 @@ import { openVault } from "#adapters/crypto/vault.ts";
 import { openSigner } from "#adapters/crypto/webhook-signer.ts";
 import { systemClock } from "#adapters/system/clock.ts";
 import { systemDigest } from "#adapters/system/digest.ts";
+import { MASTER_KEY_REFUSED_MS } from "#core/domain/limits.ts";
 import type { MasterKey } from "#core/ports/secrets.ts";
 import type { Shards } from "#core/ports/shards.ts";
 
@@ -16,7 +17,7 @@ export function secretParts(
   const storeOf = (tenantId: Parameters<Shards["forTenant"]>[0]) =>
     shards.forTenant(tenantId).secrets;
   return {
-    vault: openVault({ masterKey, storeOf, clock }),
+    vault: openVault({ masterKey, storeOf, clock, refusedMs: MASTER_KEY_REFUSED_MS }),
     signer: openSigner(),
     digest: systemDigest,
   };

@@ -2,6 +2,7 @@ import { assertMasterKeyFits, openVault, type Vault } from "#adapters/crypto/vau
 import { type MasterKeySettings, openMasterKey } from "#adapters/deployment/open-master-key.ts";
 import { describeError } from "#core/domain/describe-error.ts";
 import { OperatingError } from "#core/domain/errors.ts";
+import { MASTER_KEY_REFUSED_MS } from "#core/domain/limits.ts";
 import type { Clock } from "#core/ports/clock.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { Shard } from "#core/ports/shards.ts";
@@ -31,5 +32,6 @@ export async function openVaultOf(
       describeError(error),
     );
   }
-  return openVault({ masterKey, storeOf: () => shard.secrets, clock });
+  const storeOf = () => shard.secrets;
+  return openVault({ masterKey, storeOf, clock, refusedMs: MASTER_KEY_REFUSED_MS });
 }
