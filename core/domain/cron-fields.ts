@@ -112,11 +112,15 @@ export function readCron(text: string): CronReading {
  */
 export function readNewCron(text: string): CronReading {
   const parts = text.trim().split(/[ \t]+/);
+  const [begin = ""] = parts;
+  const wrapped = INSTEAD_OF_WRAPPED.find(([wrapper]) => begin.startsWith(wrapper));
+  if (wrapped !== undefined)
+    return { kind: "invalid", message: `${quote(begin)} is not supported: ${wrapped[1]}` };
   const kinds = parts.length === 5 ? KINDS.slice(1) : KINDS;
   const at = kinds.findIndex(
     ({ name }, i) => parts[i]?.includes("?") && name !== "dayOfMonth" && name !== "dayOfWeek",
   );
-  if (at < 0 || text.includes("(")) return readCron(text);
+  if (at < 0) return readCron(text);
   const misread = `${kinds[at]?.title} ${quote(parts[at] ?? "")}`;
   const message = `${misread} is not supported: only the day of month or of week may be "?"; six fields begin with seconds, an expression of EventBridge is given without its year`;
   return { kind: "invalid", message };
@@ -135,10 +139,6 @@ function readExpression(trimmed: string): CronReading {
     throw new TokenRefused(`${quote(trimmed)} is not supported; there are ${known}`);
   }
   const parts = expanded.split(" ");
-  const [begin = ""] = parts;
-  const wrapped = INSTEAD_OF_WRAPPED.find(([wrapper]) => begin.startsWith(wrapper));
-  if (wrapped !== undefined)
-    throw new TokenRefused(`${quote(begin)} is not supported: ${wrapped[1]}`);
   if (parts.length !== 5 && parts.length !== 6) {
     throw new TokenRefused(
       `has ${parts.length} ${parts.length === 1 ? "field" : "fields"}; expected 5 (minute, hour, day of month, month, day of week) or 6 (seconds first)`,
