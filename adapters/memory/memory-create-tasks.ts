@@ -1,13 +1,54 @@
-/** Makes tasks in memory, each for itself. */
+/** Makes tasks in memory, each for itself: one or many at once, under an idempotency key if there is one. */
 import { assert } from "#core/domain/assert.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import { isCounted } from "#core/domain/quotas.ts";
-import type { Task } from "#core/domain/task.ts";
-import type { Creation, NewTask, OverQuota, TaskAllowance } from "#core/ports/task-store.ts";
+import type { Task, TaskWithVersion } from "#core/domain/task.ts";
+import type { Idempotency, Replay } from "#core/ports/idempotency.ts";
+import type {
+  CreatedMany,
+  Creation,
+  NewTask,
+  OverQuota,
+  TaskAllowance,
+} from "#core/ports/task-store.ts";
+import { oncePerKey } from "./memory-once-per-key.ts";
 import { capEndpoints } from "./memory-put-limit.ts";
 import type { MemoryTables } from "./memory-tables.ts";
 
+export function createTask(
+  tables: MemoryTables,
+  created: NewTask,
+  idempotency: Idempotency<TaskWithVersion> | null,
+  quota: TaskAllowance | null,
+): Promise<Creation | Replay> {
+  const { tenantId } = created.task;
+  return tables.transact("create", (nowMs) =>
+    oncePerKey<TaskWithVersion, Creation>(tables, tenantId, idempotency, nowMs, () => {
+      const [result] = createGroup(tables, [created], quota, nowMs);
+      assert(result !== undefined, "a task that is to be made has a result");
+      return { result, made: result.kind === "created" ? created : null };
+    }),
+  );
+}
+
 export function createTasks(
+  tables: MemoryTables,
+  created: readonly NewTask[],
+  idempotency: Idempotency<readonly Creation[]> | null,
+  quota: TaskAllowance | null,
+): Promise<CreatedMany | Replay> {
+  const tenantId = created[0]?.task.tenantId;
+  if (tenantId === undefined) return Promise.resolve({ kind: "made", creations: [] });
+  return tables.transact("createMany", (nowMs) =>
+    oncePerKey<readonly Creation[], CreatedMany>(tables, tenantId, idempotency, nowMs, () => {
+      const creations = createGroup(tables, created, quota, nowMs);
+      const isMade = creations.some(({ kind }) => kind === "created");
+      return { result: { kind: "made", creations }, made: isMade ? creations : null };
+    }),
+  );
+}
+
+function createGroup(
   tables: MemoryTables,
   created: readonly NewTask[],
   quota: TaskAllowance | null,

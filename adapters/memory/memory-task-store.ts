@@ -32,7 +32,7 @@ import type {
   TaskStore,
   UnfinishedChange,
 } from "#core/ports/task-store.ts";
-import { createTasks, liveTaskNamed, overQuota } from "./memory-create-tasks.ts";
+import { createTask, createTasks, liveTaskNamed, overQuota } from "./memory-create-tasks.ts";
 import { advanceTask, dueTask } from "./memory-due-tasks.ts";
 import {
   aheadFromMs,
@@ -63,14 +63,7 @@ export class MemoryTaskStore implements TaskStore {
     idempotency: Idempotency<TaskWithVersion> | null = null,
     quota: TaskAllowance | null = null,
   ): Promise<Creation | Replay> {
-    const { tenantId } = created.task;
-    return this.#tables.transact("create", (nowMs) =>
-      oncePerKey<TaskWithVersion, Creation>(this.#tables, tenantId, idempotency, nowMs, () => {
-        const [result] = createTasks(this.#tables, [created], quota, nowMs);
-        assert(result !== undefined, "a task that is to be made has a result");
-        return { result, made: result.kind === "created" ? created : null };
-      }),
-    );
+    return createTask(this.#tables, created, idempotency, quota);
   }
 
   createMany(
@@ -78,21 +71,7 @@ export class MemoryTaskStore implements TaskStore {
     idempotency: Idempotency<readonly Creation[]> | null = null,
     quota: TaskAllowance | null = null,
   ): Promise<CreatedMany | Replay> {
-    const tenantId = created[0]?.task.tenantId;
-    if (tenantId === undefined) return Promise.resolve({ kind: "made", creations: [] });
-    return this.#tables.transact("createMany", (nowMs) =>
-      oncePerKey<readonly Creation[], CreatedMany>(
-        this.#tables,
-        tenantId,
-        idempotency,
-        nowMs,
-        () => {
-          const creations = createTasks(this.#tables, created, quota, nowMs);
-          const isMade = creations.some(({ kind }) => kind === "created");
-          return { result: { kind: "made", creations }, made: isMade ? creations : null };
-        },
-      ),
-    );
+    return createTasks(this.#tables, created, idempotency, quota);
   }
 
   findByName(tenantId: TenantId, name: string): Promise<TaskWithVersion | null> {
