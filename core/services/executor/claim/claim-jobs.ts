@@ -11,7 +11,6 @@ import {
   CLAIM_AHEAD_MS,
   CLAIM_JOBS_MAX,
   POLL_PERIOD_MS,
-  POLL_PERIOD_MS_MAX,
   RESULTS_WAITING_MAX,
   REVOCATION_WINDOW_MS,
   REVOKED_GROUP_MAX,
@@ -36,6 +35,7 @@ import type { Lease } from "../lease.ts";
 import type { Outbox } from "../outbox.ts";
 import { deadOnArrival } from "./dead-on-arrival.ts";
 import { type CriticalRoom, planCritical } from "./plan-critical.ts";
+import { pollPeriodMs, untilNextPollMs } from "./poll-place.ts";
 import type { CallPreparation } from "./prepare-calls.ts";
 import { QueueFloors } from "./queue-floors.ts";
 import { QueueWants } from "./queue-wants.ts";
@@ -69,11 +69,6 @@ export interface Polled {
 /** Tasks that are looked at for each that may be taken, so that one tenant's do not hide the others'. */
 const FAST_TASKS_PER_JOB = 4;
 const IDLE: Polled = { full: false, shared: false, nextPollMs: POLL_PERIOD_MS };
-
-/** After a take of limited jobs that may have been too small, the next poll comes so soon. */
-const POLL_AGAIN_MS = 20;
-/** Of the period, the least that is between a claim and the next poll, however long claims take. */
-const PAUSE_ONE_IN = 10;
 
 /** While every poll brings jobs, a step beside them that fails is told in the log so often. */
 const WARNED_EVERY_MS = 10_000;
@@ -144,9 +139,7 @@ export class Claiming {
     if (this.#failure !== null && !full) throw this.#failure;
     if (this.#failure !== null) this.#warnOf(this.#failure);
     // What the claim has taken is a part of the wait: a pause or delete is to be heard of in time.
-    const leftMs = untilPlace(poll, periodMs) - (clock.monotonicMs() - receivedMs);
-    const placeMs = Math.max(periodMs / PAUSE_ONE_IN, leftMs);
-    const nextPollMs = soon ? Math.min(POLL_AGAIN_MS, placeMs) : placeMs;
+    const nextPollMs = untilNextPollMs(poll, clock.monotonicMs() - receivedMs, soon);
     return { full, shared: poll.liveWorkers > 1, nextPollMs };
   }
 
@@ -386,17 +379,4 @@ function sumOf(shares: readonly ClaimShare[]): number {
 
 function rowsOf(result: ClaimResult): number {
   return result.kind === "claimed" ? result.jobs.length : 0;
-}
-
-/** Five polls a second altogether for up to ten executors; none is ever more than two seconds behind. */
-function pollPeriodMs(poll: Poll): number {
-  return Math.min(POLL_PERIOD_MS_MAX, POLL_PERIOD_MS * Math.max(1, poll.liveWorkers));
-}
-
-/** Ms from the poll's now to the next instant of this executor's place in the period; one that is near is this poll's own. */
-function untilPlace(poll: Poll, periodMs: number): number {
-  const placeMs = (poll.rank * periodMs) / Math.max(1, poll.liveWorkers);
-  const intoMs = poll.nowMs % periodMs;
-  const leftMs = (placeMs - intoMs + periodMs) % periodMs;
-  return leftMs < periodMs / PAUSE_ONE_IN ? leftMs + periodMs : leftMs;
 }
