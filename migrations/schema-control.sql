@@ -10,6 +10,13 @@ CREATE TABLE `api_keys` (
   KEY `by_tenant` (`tenant_id`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin;
 
+CREATE TABLE `default_limits` (
+  `scope` varchar(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  `concurrency` smallint unsigned DEFAULT NULL,
+  `per_second` double DEFAULT NULL,
+  PRIMARY KEY (`scope`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_bin;
+
 CREATE TABLE `principals` (
   `arn` varchar(512) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   `tenant_id` varchar(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

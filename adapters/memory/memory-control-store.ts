@@ -1,6 +1,6 @@
 /** Tenants, their keys and their IAM principals in memory. */
 import { assert } from "#core/domain/assert.ts";
-import type { LimitValues } from "#core/domain/call-limit.ts";
+import { isSet, type LimitValues, orDefault } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
 import type { KeyId } from "#core/domain/key-id.ts";
 import { keyIdOfHash } from "#core/domain/key-id.ts";
@@ -33,6 +33,7 @@ export class MemoryControlStore implements ControlStore {
   /** By the hash, in the order in which they were made. */
   readonly #keys = new Map<string, ApiKey>();
   readonly #principals = new Map<string, MappedPrincipal>();
+  #defaultEndpointLimit: LimitValues = { concurrency: null, perSecond: null };
 
   constructor(clock: Pick<Clock, "nowMs">) {
     this.#clock = clock;
@@ -77,6 +78,15 @@ export class MemoryControlStore implements ControlStore {
         ? tenant
         : { ...tenant, endpointLimit: { concurrency, perSecond } };
     });
+  }
+
+  async setDefaultEndpointLimit(limit: Partial<LimitValues>): Promise<LimitValues> {
+    const { concurrency, perSecond } = this.#defaultEndpointLimit;
+    this.#defaultEndpointLimit = {
+      concurrency: limit.concurrency === undefined ? concurrency : limit.concurrency,
+      perSecond: limit.perSecond === undefined ? perSecond : limit.perSecond,
+    };
+    return this.#defaultEndpointLimit;
   }
 
   async setWeight(id: TenantId, weight: number | null): Promise<Tenant | null> {
@@ -165,13 +175,14 @@ export class MemoryControlStore implements ControlStore {
   #known({ tenantId, scopes }: ApiKey | MappedPrincipal): KnownPrincipal {
     const tenant = this.#tenants.get(tenantId);
     assert(tenant !== undefined, "whoever acts for a tenant was given one");
+    const endpointLimit = orDefault(tenant.endpointLimit, this.#defaultEndpointLimit);
     return {
       tenantId,
       scopes,
       tenantStatus: tenant.status,
       quotas: {
         ...effectiveQuotas(tenant.quotas),
-        ...(tenant.endpointLimit && { endpointLimit: tenant.endpointLimit }),
+        ...(isSet(endpointLimit) && { endpointLimit }),
         ...(tenant.weight !== undefined && { weight: tenant.weight }),
       },
     };

@@ -1,5 +1,6 @@
 /** Rows of the control database as the ports' values. */
 import { assert } from "#core/domain/assert.ts";
+import { isSet, type LimitValues } from "#core/domain/call-limit.ts";
 import { keyIdOfHash } from "#core/domain/key-id.ts";
 import type { ChosenQuotas } from "#core/domain/quotas.ts";
 import { effectiveQuotas } from "#core/domain/quotas.ts";
@@ -77,12 +78,18 @@ function readQuotas([tasksMax, bodyBytesMax, minIntervalSeconds]: readonly Cell[
 
 function readEndpointLimit(
   atOnce: Cell | undefined,
-  perSecondCell: Cell | undefined,
+  perSecond: Cell | undefined,
 ): Pick<Tenant, "endpointLimit"> {
-  const [concurrency, perSecond] = [readNumber(atOnce), readNumber(perSecondCell)];
-  return concurrency === null && perSecond === null
-    ? {}
-    : { endpointLimit: { concurrency, perSecond } };
+  const endpointLimit = readLimit([atOnce, perSecond]);
+  return isSet(endpointLimit) ? { endpointLimit } : {};
+}
+
+/** Of selectDefaultLimitSql; no row: nothing is set. */
+export function readLimit([atOnce = null, perSecond = null]: readonly (
+  | Cell
+  | undefined
+)[]): LimitValues {
+  return { concurrency: readNumber(atOnce), perSecond: readNumber(perSecond) };
 }
 
 function readWeight(cell: Cell | undefined): Pick<Tenant, "weight"> {

@@ -5,9 +5,16 @@ import type { ControlStore, Tenant } from "#core/ports/control-store.ts";
 import type { Logger } from "#core/ports/logger.ts";
 import type { RotatingAccount } from "./account.ts";
 import { readTenantId } from "./cells.ts";
-import { readApiKey, readKnownPrincipal, readMappedPrincipal, readTenant } from "./control-rows.ts";
+import {
+  readApiKey,
+  readKnownPrincipal,
+  readLimit,
+  readMappedPrincipal,
+  readTenant,
+} from "./control-rows.ts";
 import { controlDatabase, DATABASE_PREFIX } from "./database-names.ts";
 import * as apiKeys from "./statements/api-keys.ts";
+import * as defaults from "./statements/default-limits.ts";
 import { findPrincipalByArnSql, findPrincipalByKeySql } from "./statements/find-principal.ts";
 import * as principals from "./statements/principals.ts";
 import * as tenants from "./statements/tenants.ts";
@@ -64,6 +71,7 @@ function tenantVerbs(
   | "listWeights"
   | "setQuotas"
   | "setEndpointLimit"
+  | "setDefaultEndpointLimit"
   | "setWeight"
   | "setTenantStatus"
 > {
@@ -91,6 +99,13 @@ function tenantVerbs(
     },
     setQuotas: (id, quotas) => update(id, tenants.updateQuotasSql(id, quotas)),
     setEndpointLimit: (id, limit) => update(id, tenants.updateEndpointLimitSql(id, limit)),
+    setDefaultEndpointLimit: (limit) =>
+      database.transaction(async (session) => {
+        if (Object.values(limit).some((value) => value !== undefined))
+          await session.write(defaults.putDefaultLimitSql(limit));
+        const [row = []] = await session.select(defaults.selectDefaultLimitSql());
+        return readLimit(row);
+      }),
     setWeight: (id, weight) => update(id, tenants.updateWeightSql(id, weight)),
     setTenantStatus: (id, status) => update(id, tenants.updateTenantStatusSql(id, status)),
   };

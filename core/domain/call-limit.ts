@@ -67,7 +67,15 @@ export function effectiveLimit(
   };
 }
 
-/** Whether the tenant has set anything of it. */
+/** What holds of an operator's limit, number by number: its own, else the default. */
+export function orDefault(own: LimitValues | undefined, byDefault: LimitValues): LimitValues {
+  return {
+    concurrency: own?.concurrency ?? byDefault.concurrency,
+    perSecond: own?.perSecond ?? byDefault.perSecond,
+  };
+}
+
+/** Whether anything of it is set. */
 export function isSet({ concurrency, perSecond }: LimitValues): boolean {
   return concurrency !== null || perSecond !== null;
 }

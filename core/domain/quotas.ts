@@ -25,7 +25,7 @@ export function isCounted(status: TaskStatus): boolean {
 
 /** What holds for a caller: its tenant's quotas. */
 export interface Allowance extends Quotas {
-  /** What each endpoint of it is limited to at most; absent: to nothing. */
+  /** What each endpoint of it is limited to at most, by caps of its own or by default; absent: to nothing. */
   readonly endpointLimit?: LimitValues;
   /** How much of a share its jobs have beside others'; absent: TENANT_WEIGHT_DEFAULT. */
   readonly weight?: number;

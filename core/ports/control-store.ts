@@ -25,7 +25,7 @@ export interface Tenant {
   readonly name: string;
   readonly status: TenantStatus;
   readonly quotas: ChosenQuotas;
-  /** Caps of each endpoint that its tasks call; absent: there are none. */
+  /** Caps of each endpoint that its tasks call; absent: it has none of its own. */
   readonly endpointLimit?: LimitValues;
   /** How much of a share its jobs have beside others'; absent: TENANT_WEIGHT_DEFAULT. */
   readonly weight?: number;
@@ -89,6 +89,8 @@ export interface ControlStore extends PrincipalStore, WeightStore {
   setQuotas(id: TenantId, quotas: Partial<ChosenQuotas>): Promise<Tenant | null>;
   /** Sets what is given; null takes it away. Null when there is no such tenant. */
   setEndpointLimit(id: TenantId, limit: Partial<LimitValues>): Promise<Tenant | null>;
+  /** The same for tenants that have none of their own, number by number. Answers what holds then. */
+  setDefaultEndpointLimit(limit: Partial<LimitValues>): Promise<LimitValues>;
   /** Null goes back to the default. Null when there is no such tenant. */
   setWeight(id: TenantId, weight: number | null): Promise<Tenant | null>;
   /** Null when there is no such tenant. */

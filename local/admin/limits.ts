@@ -4,6 +4,8 @@ import {
   endpointKey,
   endpointOf,
   type LimitKey,
+  type LimitValues,
+  orDefault,
   tenantKey,
 } from "#core/domain/call-limit.ts";
 import type { TenantId } from "#core/domain/ids.ts";
@@ -25,6 +27,7 @@ import { noSuchTenant, tenantOf } from "./tenants.ts";
 
 // The operator's caps on calls: of one endpoint of a tenant, of all its calls, and of each endpoint that its tasks call.
 
+const NONE: LimitValues = { concurrency: null, perSecond: null };
 const NUMBERS = { concurrency: "N", "per-second": "N" };
 
 export const limitCommands: readonly AdminCommand[] = [
@@ -50,6 +53,14 @@ export const limitCommands: readonly AdminCommand[] = [
     about:
       "caps for each endpoint of tasks that are made or get a new URL from now on; 'none' takes one away, without options it shows them",
     run: setEndpoints,
+  },
+  {
+    name: "limits defaults",
+    operands: [],
+    options: NUMBERS,
+    about:
+      "the same for all tenants to whom 'limits endpoints' has not given a number of their own",
+    run: setDefaults,
   },
 ];
 
@@ -105,8 +116,22 @@ async function setEndpoints(
   const id = await tenantOf(deps, tenant);
   const set = await deps.control.setEndpointLimit(id, readNumbers(options));
   if (set === null) noSuchTenant(tenant);
-  const limit = set.endpointLimit ?? { concurrency: null, perSecond: null };
-  return { json: limit, lines: [`each endpoint of ${id}: ${numbersText(limit)}`] };
+  const own = set.endpointLimit;
+  const byDefault = await deps.control.setDefaultEndpointLimit({});
+  const limit = orDefault(own, byDefault);
+  return { json: limit, lines: [`each endpoint of ${id}: ${numbersText(limit, own ?? NONE)}`] };
+}
+
+async function setDefaults(
+  { control }: AdminDeps,
+  _: readonly string[],
+  options: Options,
+): Promise<AdminAnswer> {
+  const limit = await control.setDefaultEndpointLimit(readNumbers(options));
+  return {
+    json: limit,
+    lines: [`each endpoint of a tenant without a number of its own: ${numbersText(limit)}`],
+  };
 }
 
 function keyOf(id: TenantId, endpoint: string | undefined): LimitKey {
@@ -149,17 +174,13 @@ function read(
   return option === "concurrency" ? { concurrency: value } : { perSecond: value };
 }
 
-function numbersText({
-  concurrency,
-  perSecond,
-}: {
-  readonly concurrency: number | null;
-  readonly perSecond: number | null;
-}): string {
-  const parts = [
-    ...(concurrency === null ? [] : [`${concurrency} at once`]),
-    ...(perSecond === null ? [] : [`${perSecond} a second`]),
-  ];
+/** `own`: what is not in it holds by default. */
+function numbersText(limit: LimitValues, own: LimitValues = limit): string {
+  const part = (name: keyof LimitValues, unit: string) =>
+    limit[name] === null
+      ? []
+      : [`${limit[name]} ${unit}${own[name] === limit[name] ? "" : " (the default)"}`];
+  const parts = [...part("concurrency", "at once"), ...part("perSecond", "a second")];
   return parts.length === 0 ? "no limit" : parts.join(", ");
 }
 

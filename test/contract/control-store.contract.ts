@@ -115,6 +115,38 @@ function tenantsContract(name: string, open: OpenControl): void {
     );
 
     test(
+      "default caps of endpoints hold where a tenant has no number of its own",
+      onStore(open, async ({ control }) => {
+        const { tenantId, keys } = await withKeys(control, ["read"]);
+        const arn = "arn:aws:iam::123456789012:role/Caller";
+        await control.mapPrincipal(arn, tenantId, ["read"]);
+        const holds = async () => {
+          const found = await control.findPrincipalByKeyHash(keys[0]?.hash ?? "");
+          assert.deepEqual((await control.findPrincipalByArn(arn))?.quotas, found?.quotas);
+          return found?.quotas.endpointLimit;
+        };
+        const none = { concurrency: null, perSecond: null };
+        assert.deepEqual(await control.setDefaultEndpointLimit({}), none);
+        assert.equal(await holds(), undefined);
+        const set = { concurrency: 50, perSecond: null };
+        assert.deepEqual(await control.setDefaultEndpointLimit({ concurrency: 50 }), set);
+        assert.deepEqual(await control.setDefaultEndpointLimit({}), set);
+        assert.deepEqual(await holds(), set);
+        await control.setDefaultEndpointLimit({ perSecond: 0.15 });
+        assert.deepEqual(await holds(), { concurrency: 50, perSecond: 0.15 });
+        await control.setEndpointLimit(tenantId, { concurrency: 200 });
+        assert.deepEqual(await holds(), { concurrency: 200, perSecond: 0.15 });
+        const [tenant] = await control.listTenants(null, 1);
+        assert.deepEqual(tenant?.endpointLimit, { concurrency: 200, perSecond: null });
+        await control.setEndpointLimit(tenantId, { concurrency: null });
+        await control.setDefaultEndpointLimit({ perSecond: null });
+        assert.deepEqual(await holds(), set);
+        assert.deepEqual(await control.setDefaultEndpointLimit({ concurrency: null }), none);
+        assert.equal(await holds(), undefined);
+      }),
+    );
+
+    test(
       "a tenant is disabled and enabled, as often as one likes",
       onStore(open, async ({ control }) => {
         const id = makeTenant();

@@ -1,5 +1,6 @@
 /** The statements on the control database, with values that a busy cell would send. */
 import * as apiKeys from "#adapters/mysql/statements/api-keys.ts";
+import * as defaults from "#adapters/mysql/statements/default-limits.ts";
 import {
   findPrincipalByArnSql,
   findPrincipalByKeySql,
@@ -29,6 +30,8 @@ export function controlSamples(): Sample[] {
       concurrency: 5,
       perSecond: 0.5,
     }),
+    putDefaultLimitSql: defaults.putDefaultLimitSql({ concurrency: 5, perSecond: null }),
+    selectDefaultLimitSql: defaults.selectDefaultLimitSql(),
     updateWeightSql: tenants.updateWeightSql(TENANT, 2.5),
     listWeightsSql: tenants.listWeightsSql(1_000),
     updateTenantStatusSql: tenants.updateTenantStatusSql(TENANT, "disabled"),

@@ -10,9 +10,7 @@ const QUOTA_COLUMN: { readonly [Name in keyof Quotas]: string } = {
   minIntervalSeconds: "min_interval_seconds",
 };
 export const QUOTA_COLUMNS = Object.values(QUOTA_COLUMN).join(", ");
-/** What holds for a tenant beside its quotas. */
-export const SETTING_COLUMNS = "endpoint_concurrency, endpoint_per_second, weight";
-const COLUMNS = `id, name, created_at, status, ${SETTING_COLUMNS}, ${QUOTA_COLUMNS}`;
+const COLUMNS = `id, name, created_at, status, endpoint_concurrency, endpoint_per_second, weight, ${QUOTA_COLUMNS}`;
 
 /**
  * Adds an active tenant with the default quotas.
