@@ -5,7 +5,8 @@
 import { assert } from "#core/domain/assert.ts";
 import type { Priority } from "#core/domain/queue.ts";
 import { priorityRank } from "#core/domain/queue.ts";
-import { quantile, rounded, sum } from "./figures.ts";
+import { holdToBar } from "./bars.ts";
+import { median, quantile, rounded, sum } from "./figures.ts";
 import { sleepUntil, startWorkers, type Target, waitUntil } from "./fleet.ts";
 import { emptyTables, insertTasks } from "./insert-tasks.ts";
 import { lagsByPriority } from "./lag.ts";
@@ -147,5 +148,56 @@ export function joinLags(legs: readonly HerdLags[]): HerdLags {
   return {
     lagsMs: legs.flatMap(({ lagsMs }) => lagsMs),
     missing: sum(legs.map(({ missing }) => missing)),
+  };
+}
+
+/** Legs of one round; `again`: without the neighbour once more, which tells the machine's noise. */
+export interface NeighbourRound {
+  readonly without: HerdLags;
+  readonly beside: HerdLags;
+  readonly again: HerdLags;
+}
+
+/** One of the two is enough: what is added to a p99 of a few ms may be many times as much and matter to nobody. */
+export interface AllowedLag {
+  readonly ratioMax: number;
+  readonly addedMsMax: number;
+}
+
+/** What a neighbour does to the p99 of those beside it: medians of the rounds' pairs. */
+export function judgeNeighbour(
+  rounds: readonly NeighbourRound[],
+  { ratioMax, addedMsMax }: AllowedLag,
+) {
+  const p99 = ({ lagsMs }: HerdLags) => quantile(lagsMs, 0.99);
+  const what = `p99 beside ÷ without, or + ${addedMsMax} ms`;
+  const bar = holdToBar(
+    { what, bound: "at most", value: ratioMax },
+    rounds.map(({ without, beside }) => p99(beside) / p99(without)),
+    rounds.map(({ without, again }) => p99(again) / p99(without)),
+  );
+  const addedMs = median(rounds.map(({ without, beside }) => p99(beside) - p99(without)));
+  const noise = rounds.map(({ without, again }) => p99(again) - p99(without));
+  const noiseMs = [quantile(noise, 0), quantile(noise, 1)];
+  const isSmall = bar.met || addedMs <= addedMsMax;
+  const spread = noiseMs.map((ms) => ms.toFixed(0)).join(" to ");
+  return {
+    alone: joinLags(rounds.map(({ without }) => without)),
+    beside: joinLags(rounds.map(({ beside }) => beside)),
+    isFair: isSmall && rounds.every(({ beside }) => beside.missing === 0),
+    figures: {
+      rounds: rounds.length,
+      p99AddedMs: rounded(addedMs, 0),
+      p99AddedMsAA: noiseMs.map((ms) => rounded(ms, 0)),
+    },
+    bars: [bar],
+    addedRow: [
+      "p99 beside − without",
+      "",
+      "",
+      `${addedMs.toFixed(0)} ms`,
+      `A − A ${spread} ms`,
+      "",
+    ],
   };
 }

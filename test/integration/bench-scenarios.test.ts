@@ -93,9 +93,16 @@ for (const [scenario, herds] of [
 ] as const)
   test(`${scenario} tells the others' lag with and without their neighbour`, async () => {
     const figures = await runQuick(scenario);
-    numbers(figures, "p99Ratio");
+    const [bar] = figures.bars as [Json];
+    numbers(bar, "ratioMedian", "spreadAA");
     lagOf(figures, ...herds);
   });
+
+test("growth tells the speed beside each number of rows, as a share of the smallest's", async () => {
+  const figures = await runQuick("growth");
+  numbers(figures, "rows", "perSecond", "tickMs");
+  numbers({ ratios: (figures.bars as Json[]).map((bar) => bar.ratioMedian) }, "ratios");
+});
 
 test("fairness tells the burst's speed, the quiet tenants' lag and the shares of two heavy tenants", async () => {
   const figures = await runQuick("fairness");
