@@ -18,6 +18,18 @@ test("a neighbour may add a tenth, or 50 ms, in the middle of the rounds' pairs"
   assert.equal(fair(roundOf(10, 90, 9), roundOf(10, 20, 12), roundOf(10, 80, 10)), false);
 });
 
+test("the bar is met by either, and more than noise by the one that meets it", () => {
+  const told = (...rounds: NeighbourRound[]) => {
+    const [bar] = judgeNeighbour(rounds, ALLOWED).bars;
+    return [bar?.bar, bar?.met, bar?.outsideAA];
+  };
+  assert.deepEqual(told(roundOf(10, 30, 14)), ["≤ 1.1 or + 50 ms", true, true], "by 20 ms, of 4");
+  assert.deepEqual(told(roundOf(10, 58, 14)), ["≤ 1.1 or + 50 ms", true, false]);
+  assert.deepEqual(told(roundOf(1_000, 1_060, 1_000)), ["≤ 1.1 or + 50 ms", true, true]);
+  assert.deepEqual(told(roundOf(10, 90, 14)), ["≤ 1.1 or + 50 ms", false, true]);
+  assert.deepEqual(told(roundOf(10, 62, 30)), ["≤ 1.1 or + 50 ms", false, false]);
+});
+
 test("what has not come in one round is not fair, whatever the lags", () => {
   const round = roundOf(10, 10, 10);
   const lost = { ...round, beside: { ...round.beside, missing: 1 } };

@@ -170,21 +170,32 @@ export function judgeNeighbour(
   { ratioMax, addedMsMax }: AllowedLag,
 ) {
   const p99 = ({ lagsMs }: HerdLags) => quantile(lagsMs, 0.99);
-  const what = `p99 beside ÷ without, or + ${addedMsMax} ms`;
-  const bar = holdToBar(
-    { what, bound: "at most", value: ratioMax },
+  const ratio = holdToBar(
+    { what: "p99 beside ÷ without", bound: "at most", value: ratioMax },
     rounds.map(({ without, beside }) => p99(beside) / p99(without)),
     rounds.map(({ without, again }) => p99(again) / p99(without)),
   );
   const addedMs = median(rounds.map(({ without, beside }) => p99(beside) - p99(without)));
   const noise = rounds.map(({ without, again }) => p99(again) - p99(without));
   const noiseMs = [quantile(noise, 0), quantile(noise, 1)];
-  const isSmall = bar.met || addedMs <= addedMsMax;
+  const isAddedMet = addedMs <= addedMsMax;
+  const isAddedOutside = Math.abs(addedMs - addedMsMax) > Math.max(...noise.map(Math.abs));
+  const met = ratio.met || isAddedMet;
+  const outside = {
+    ratio: ratio.met === met && ratio.outsideAA,
+    added: isAddedMet === met && isAddedOutside,
+  };
+  const bar = {
+    ...ratio,
+    bar: `${ratio.bar} or + ${addedMsMax} ms`,
+    met,
+    outsideAA: met ? outside.ratio || outside.added : outside.ratio && outside.added,
+  };
   const spread = noiseMs.map((ms) => ms.toFixed(0)).join(" to ");
   return {
     alone: joinLags(rounds.map(({ without }) => without)),
     beside: joinLags(rounds.map(({ beside }) => beside)),
-    isFair: isSmall && rounds.every(({ beside }) => beside.missing === 0),
+    isFair: met && rounds.every(({ beside }) => beside.missing === 0),
     figures: {
       rounds: rounds.length,
       p99AddedMs: rounded(addedMs, 0),
