@@ -81,11 +81,7 @@ export class MemoryControlStore implements ControlStore {
   }
 
   async setDefaultEndpointLimit(limit: Partial<LimitValues>): Promise<LimitValues> {
-    const { concurrency, perSecond } = this.#defaultEndpointLimit;
-    this.#defaultEndpointLimit = {
-      concurrency: limit.concurrency === undefined ? concurrency : limit.concurrency,
-      perSecond: limit.perSecond === undefined ? perSecond : limit.perSecond,
-    };
+    this.#defaultEndpointLimit = { ...this.#defaultEndpointLimit, ...limit };
     return this.#defaultEndpointLimit;
   }
 
